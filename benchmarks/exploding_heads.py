@@ -26,7 +26,6 @@ from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.metrics import rmse
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import Features
-from pyspar.paper.runs.tasks import RunData
 from pyspar.terminal import LineProgress
 
 FILE = RESULTS / "exploding-heads.json"
@@ -75,8 +74,8 @@ def main(path: Path = FILE) -> None:
     progress.start("cells", "training", total=len(missing), unit="settings")
     for n_done, cell in enumerate(missing, start=1):
         task = load(cell[0])
-        networks = train(make_spec(*cell), task, None, lambda done, total: None)
-        rows = [describe(features_of(one.model, RunData(task))) for one in networks]
+        networks = train(make_spec(*cell), task, None, lambda message: None)
+        rows = [describe(features_of(one.model, task)) for one in networks]
         results[_key(*cell)] = [{name: float(f"{value:.5g}") for name, value in row.items()} for row in rows]
         with whole_file(path) as temporary:
             temporary.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

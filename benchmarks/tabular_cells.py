@@ -26,7 +26,6 @@ from pyspar.paper.runs.features import features_of, train
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.metrics import rmse, round_to_float32
 from pyspar.paper.runs.records import read_records
-from pyspar.paper.runs.tasks import RunData
 from pyspar.terminal import LineProgress
 
 FILE = RESULTS / "tabular-cells.json"
@@ -71,8 +70,8 @@ def measure(name: str, variant: str) -> Values:
     spec = replace(spec, config={**spec.config, **config})
     task = change(load(name))
     values: Values = {head.label(METHOD): [] for head in HEADS}
-    for trained in train(spec, task, None, lambda done, total: None):
-        features = features_of(trained.model, RunData(task))
+    for trained in train(spec, task, None, lambda message: None):
+        features = features_of(trained.model, task)
         predictions = predict_with_heads(features, list(HEADS))
         for head in HEADS:
             values[head.label(METHOD)].append(round_to_float32(rmse(predictions[head.key], features.y_test)))

@@ -74,7 +74,7 @@ def list_formats() -> list[Format]:
         Format("checkpoint of training", ".pt", train_with_checkpoint, _load_checkpoint, True),
         Format("features of a run", "-0.npz", _write_features, _read_features, True),
         Format("summaries of networks", ".npz", _write_network_summaries, _read_network_summaries, True),
-        Format("JSON file of a run", ".json", _write_history, _read_history, False),
+        Format("JSON file of a run", ".json", _write_results, _read_results, True),
         Format("cached data set", ".npz", _write_cached, _read_cached, True),
         *([downloaded] if _has_skillcraft() else []),
     ]
@@ -246,18 +246,17 @@ def _read_network_summaries(path: Path) -> Any:
     return [[key, s.source.root, s.test.root, s.head, s.trained_rmse] for key, s in summaries.items()]
 
 
-def _write_history(path: Path) -> None:
+def _write_results(path: Path) -> None:
     from pyspar.paper.runs.store import RunFolder
 
-    history = {str(seed): {"best_epoch": 2, "validation": [3.0, 2.0, 1.0 + seed]} for seed in range(3)}
-    RunFolder(path.parent).write_json(path.name, history)
+    results = {"validation": {str(seed): 1.0 + seed for seed in range(3)}, "seconds": {"train": 2.5}}
+    RunFolder(path.parent).write_json(path.name, results)
 
 
-def _read_history(path: Path) -> Any:
+def _read_results(path: Path) -> Any:
     from pyspar.paper.runs.store import RunFolder
 
-    path.replace(path.with_name("train.json"))
-    if values := RunFolder(path.parent, (0, 1, 2)).validation:
+    if values := RunFolder(path.parent).read_json(path.name):
         return [str(values)]
     raise InputError("treated as missing; the run is repeated")
 

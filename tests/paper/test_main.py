@@ -89,7 +89,7 @@ def test_ctrl_c_ends_the_wait_for_another_process(mini):
     spec = mini.specs(make_miniature(read_suite("alpha")))[0]
     lock = RunFolder.of(mini.out, spec).path / "lock"
     lock.parent.mkdir(parents=True)
-    with hold_lock(lock, timeout=0):
+    with hold_lock(lock):
         process = start(mini.out, 2, start_new_session=True)
         for line in process.stderr:
             if "waiting" in line:

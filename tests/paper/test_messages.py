@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from torch import nn  # noqa: E402
-
 from pyspar.paper import (  # noqa: E402
     DANN,
     ERM,
@@ -50,31 +48,23 @@ def test_the_messages_of_training(table_task, tmp_path, golden):
     missing = task.train.y.copy()
     missing[[4, 9]] = np.nan
     (tmp_path / "damaged.pt").write_bytes(b"not a checkpoint")
-    plain = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 1))
     cases = [
         lambda: dataclasses.replace(CONFIG, epochs=0),
         lambda: dataclasses.replace(CONFIG, lr=-1.0),
         lambda: dataclasses.replace(CONFIG, gamma=1.5),
         lambda: dataclasses.replace(CONFIG, schedule="linear"),
         lambda: dataclasses.replace(CONFIG, autocast="float16"),
-        lambda: train(model, ERM, task, CONFIG, 0),
-        lambda: train(model, "ERM", task, CONFIG, 0),
-        lambda: train(model, ERM(), None, CONFIG, 0),
-        lambda: train(model, ERM(), task, {}, 0),
-        lambda: train("MLP", ERM(), task, CONFIG, 0),
         lambda: train(model, ERM(), task, CONFIG, -1),
         lambda: train_seeds([model], ERM(), task, CONFIG, [0, 1]),
         lambda: train(model, ERM(), change(task, "train", y=missing), CONFIG, 0),
         lambda: train(model, ERM(), change(task, "train", y=missing[:5]), CONFIG, 0),
         lambda: train(model, ERM(), change(task, "val", X=task.val.X[:, :3]), CONFIG, 0),
-        lambda: train(model, ERM(), change(task, "train", X=task.train.X.astype(object)), CONFIG, 0),
         lambda: train(model, DeepCORAL(), change(task, "test", X=task.test.X[:0]), CONFIG, 0),
         lambda: train(model, ERM(), task, dataclasses.replace(CONFIG, batch_size=99), 0),
         lambda: train(
             model, ERM(), change(task, "val", group=None), dataclasses.replace(CONFIG, select="worst-group-r"), 0
         ),
         lambda: train(MLP(5, outputs=2), ERM(), task, CONFIG, 0),
-        lambda: train(plain, DANN(), task, CONFIG, 0),
         lambda: train(model, SwAV(2), task, CONFIG, 0),
         lambda: train(model, ERM(), task, dataclasses.replace(CONFIG, lr=1e30), 0),
         lambda: train(model, ERM(), task, CONFIG, 0, checkpoint=tmp_path / "missing" / "run.pt"),

@@ -29,6 +29,7 @@ _MODULES = {
     "TrainConfig": "training.config",
     "Trained": "training.results",
     "TrainingError": "training.results",
+    "efficientnet_lite0": "networks.efficientnet",
     "load_checkpoint": "training.checkpoint",
     "multispectral_resnet18": "networks.resnet",
     "predict": "training.inference",

@@ -1,4 +1,4 @@
-"""Range checks for parameters of objectives, networks, training settings and data sets."""
+"""Checks of parameters of objectives, networks, training settings and data sets: ranges, choices and names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 from pyspar.errors import InputError
+from pyspar.wording import suggest_name
 
 
 def check_number(
@@ -20,19 +21,14 @@ def check_number(
     2.0
     >>> check_number("weight", -1, hint="the paper uses 1.0")
     Traceback (most recent call last):
-    pyspar.errors.InputError: weight must be a finite number of at least 0, got -1; the paper uses 1.0
+    pyspar.errors.InputError: weight must be a number in [0, inf), got -1; the paper uses 1.0
     """
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         if math.isfinite(number) and low <= number <= high and not (positive and number <= 0):
             return number
-    if positive:
-        expected = "a positive, finite number" if high == math.inf else f"a number in (0, {high:g}]"
-    elif high == math.inf:
-        expected = f"a finite number of at least {low:g}"
-    else:
-        expected = f"a number in [{low:g}, {high:g}]"
-    raise _wrong_value(name, expected, value, hint)
+    interval = f"{'(' if positive else '['}{low:g}, {high:g}{')' if high == math.inf else ']'}"
+    raise _wrong_value(name, f"a number in {interval}", value, hint)
 
 
 def check_integer(name: str, value: object, *, low: int, hint: str = "") -> int:
@@ -53,6 +49,23 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
     if value not in choices:
         *first, last = map(repr, choices)
         raise _wrong_value(name, f"{', '.join(first)} or {last}" if first else last, value, "")
+
+
+def check_name(kind: str, name: str, names: Iterable[str]) -> str:
+    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
+
+    >>> check_name("suite", "tabular", ["tabular", "alpha"])
+    'tabular'
+    >>> check_name("suite", "tabluar", ["tabular", "alpha"])
+    Traceback (most recent call last):
+    pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.
+    """
+    known = sorted(names)
+    if name in known:
+        return name
+    suggestion = suggest_name(name, known)
+    end = f"; {suggestion}" if suggestion else "."
+    raise InputError(f"unknown {kind}: {name!r}{end} Choose from: {', '.join(known)}.")
 
 
 def _wrong_value(name: str, expected: str, value: object, hint: str) -> InputError:

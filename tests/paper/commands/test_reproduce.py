@@ -188,7 +188,7 @@ def test_without_torch_the_runs_are_skipped_and_the_extra_is_named(spar, tmp_pat
 
 @pytest.mark.parametrize("suite", ["table1", "tabular", "rank-cut"])
 def test_no_word_of_a_table_is_broken_in_a_terminal_of_80_columns(capsys, monkeypatch, suite):
-    from pyspar.paper.commands import show_results
+    from pyspar.paper.commands.reproduce import print_result
     from pyspar.paper.experiments.reproduce import import_kind
     from pyspar.paper.experiments.suite import read_suite
     from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
@@ -209,7 +209,7 @@ def test_no_word_of_a_table_is_broken_in_a_terminal_of_80_columns(capsys, monkey
         for m in described.metrics
     ] or [r for e in (*TABLE_1, HUNDRED) for r in measure_experiment(replace(e, repeats=2))]
     sheets, _ = import_kind(described).present(described, records)
-    show_results.print_result(Result(suite, suite, sheets))
+    print_result(Result(suite, suite, sheets))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     printed = {word for line in lines for word in line.replace("┃", "│").replace("│", " ").split()}
@@ -220,13 +220,13 @@ def test_no_word_of_a_table_is_broken_in_a_terminal_of_80_columns(capsys, monkey
 
 
 def test_long_names_are_folded_and_not_truncated_in_a_narrow_terminal(capsys, monkeypatch):
-    from pyspar.paper.commands import show_results
+    from pyspar.paper.commands.reproduce import print_result
     from pyspar.paper.output.tables import Result, Sheet
 
     monkeypatch.setenv("COLUMNS", "80")
     header = tuple(f"a header of column {i}" for i in range(8))
     name = "communities-and-crime-in-a-long-word"
-    show_results.print_result(Result("x", "x", [Sheet("t", header, [(name,) * 8])]))
+    print_result(Result("x", "x", [Sheet("t", header, [(name,) * 8])]))
     result = capsys.readouterr().out
     assert "…" not in result
     cells = [line.split("│")[1].strip() for line in result.splitlines() if line.startswith("│")]

@@ -6,7 +6,7 @@ import pytest
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load
 from pyspar.paper.data.chairs.published import find, split_tails
-from pyspar.paper.data.check import check_dataset
+from pyspar.paper.data.registry import check_dataset
 
 
 @pytest.fixture(autouse=True)
@@ -106,14 +106,14 @@ def test_a_missing_file_raises_with_its_source():
 @pytest.mark.parametrize(
     ("broken", "match"),
     [
-        ({"labels": None}, "missing: labels"),
-        ({"labels": np.zeros(3)}, "570 images and 3 labels"),
-        ({"indx_train": np.array([10**6])}, r"indx_train .*1e\+06"),
-        ({"indx_train": np.array([0, 3.5])}, r"indx_train .*3\.5"),
-        ({"indx_train": np.array([0, np.nan])}, "indx_train .*nan"),
-        ({"indx_train": np.array([-1])}, "indx_train .*-1"),
+        ({"labels": None}, "labels"),
+        ({"labels": np.zeros(3)}, r"labels of .*\(3,\)"),
+        ({"indx_train": np.array([10**6])}, "indx_train of"),
+        ({"indx_train": np.array([0, 3.5])}, "indx_train of"),
+        ({"indx_train": np.array([0, np.nan])}, "indx_train of"),
+        ({"indx_train": np.array([-1])}, "indx_train of"),
         ({"labels": np.full(570, "far")}, "labels of .*<U3"),
-        ({"labels": np.append(np.ones(569), np.nan)}, "labels of .*nan in row 569"),
+        ({"labels": np.append(np.ones(569), np.nan)}, "labels of .*finite"),
         ({"images": np.full((570, 3, 64, 64), 0.5, np.float32)}, "images of .*float32"),
         ({"images": np.zeros((570, 3, 32, 32), np.uint8)}, r"images of .*uint8 of shape \(570, 3, 32, 32\)"),
         ({"images": np.zeros((570, 64, 64, 3), np.uint8)}, r"images of .*uint8 of shape \(570, 64, 64, 3\)"),
@@ -137,8 +137,8 @@ def test_invalid_arrays_raise(rc49, tmp_path, broken, match, layout):
 @pytest.mark.parametrize(
     ("broken", "match"),
     [
-        ({"labels_val": np.array([1.0, np.nan])}, "labels_val of .*nan in row 1"),
-        ({"labels_val": np.array([1.0, np.inf])}, "labels_val of .*inf in row 1"),
+        ({"labels_val": np.array([1.0, np.nan])}, "labels_val of .*finite"),
+        ({"labels_val": np.array([1.0, np.inf])}, "labels_val of .*finite"),
         ({"images_test": np.ones((2, 3, 64, 64))}, "images_test of .*float64"),
         (
             {"images_train": np.zeros((2, 3, 32, 32), np.uint8)},
@@ -204,5 +204,5 @@ def test_arrays_that_are_empty_or_of_different_lengths_raise(tmp_path):
     with pytest.raises(InputError, match="no validation images"):
         load("chair-angles-tails", folder=tmp_path)
     np.savez(path, **arrays | {"labels_test": np.ones(5)})
-    with pytest.raises(InputError, match="2 images and 5 labels_test"):
+    with pytest.raises(InputError, match=r"labels_test of .*\(5,\)"):
         load("chair-angles-tails", folder=tmp_path)

@@ -17,8 +17,8 @@ from pyspar.paper.data.rcf_mnist import AGAINST_LABEL, ANY_COLOUR, DEBIAN, LIKE_
 debian = pytest.mark.skipif(not DEBIAN.is_dir(), reason="needs the Debian package dataset-fashion-mnist")
 
 
-def encode_idx(images: np.ndarray, magic: int = 0x0803) -> bytes:
-    return b"".join(int(n).to_bytes(4, "big") for n in (magic, *images.shape)) + images.tobytes()
+def encode_idx(images: np.ndarray) -> bytes:
+    return b"".join(int(n).to_bytes(4, "big") for n in (0x0803, *images.shape)) + images.tobytes()
 
 
 @pytest.fixture
@@ -51,10 +51,9 @@ def test_the_real_data_set_has_60000_images_and_the_cache_returns_equal_arrays()
 
 
 def test_rotations_by_90_degrees_equal_those_of_numpy(images):
-    for interpolation in ("nearest", "bilinear"):
-        for quarters in range(4):
-            rotated = rotate(images, np.full(120, 90.0 * quarters), interpolation)
-            np.testing.assert_array_equal(rotated, np.rot90(images, quarters, axes=(1, 2)))
+    for quarters in range(4):
+        rotated = rotate(images, np.full(120, 90.0 * quarters))
+        np.testing.assert_array_equal(rotated, np.rot90(images, quarters, axes=(1, 2)))
 
 
 def test_rotations_equal_those_of_pillow(images):
@@ -63,12 +62,6 @@ def test_rotations_equal_those_of_pillow(images):
     theirs = np.array([image.fromarray(x).rotate(d) for x, d in zip(images, degrees, strict=True)])
     # Pillow computes in 1/65536 of a pixel, so positions between two pixels may be rounded differently.
     assert (rotate(images, degrees) != theirs).mean() < 1e-3
-
-
-def test_bilinear_rotation_keeps_the_inside_of_a_constant_image():
-    flat = np.full((40, 28, 28), 200, np.uint8)
-    rotated = rotate(flat, np.linspace(0, 359, 40), "bilinear")
-    assert (rotated[:, 8:20, 8:20] == 200).all()
 
 
 def test_images_are_red_by_the_share_and_blue_by_the_rest_and_dark_pixels_stay_grey():
@@ -112,9 +105,7 @@ def test_equal_seeds_give_equal_bytes_and_different_seeds_do_not(small, cache):
     assert (
         load("rcf-mnist", folder=small, seed=1).train.X.tobytes() != load("rcf-mnist", folder=small).train.X.tobytes()
     )
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        f"v1-nearest-seed{seed}{ending}" for seed in (0, 1) for ending in (".npz", ".sha256")
-    ]
+    assert sorted(file.name for file in path.parent.iterdir()) == [f"v1-nearest-seed{seed}.npz" for seed in (0, 1)]
 
 
 def test_a_damaged_cache_file_is_rebuilt_with_a_warning(small):
@@ -127,13 +118,6 @@ def test_a_damaged_cache_file_is_rebuilt_with_a_warning(small):
         after = load("rcf-mnist", folder=small)
     np.testing.assert_array_equal(after.train.X, before.train.X)
     np.testing.assert_array_equal(load("rcf-mnist", folder=small).test.y, before.test.y)
-
-
-def test_a_cache_file_without_its_checksum_is_rebuilt(small):
-    load("rcf-mnist", folder=small)
-    cache_file("rcf-mnist", "v1-nearest-seed0").with_suffix(".sha256").unlink()
-    with pytest.warns(SparWarning, match="v1-nearest-seed0.*checksum"):
-        load("rcf-mnist", folder=small)
 
 
 def test_a_cache_that_cannot_be_written_causes_a_warning(small, tmp_path, monkeypatch):
@@ -175,22 +159,9 @@ def test_a_small_version_has_the_requested_rows_and_is_not_cached(small, cache):
         load("rcf-mnist", folder=small, rows=121)
 
 
-def test_watch_is_called_until_all_images_are_done(images):
-    calls = []
-    build(images, 0, watch=lambda done, total: calls.append((done, total)))
-    assert calls == sorted(calls)
-    assert calls[-1] == (120, 120)
-
-
-def test_a_wrong_magic_number_raises(images, small):
-    (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images, 0x0801))
-    with pytest.raises(InputError, match="0x0803, got 0x0801"):
-        load("rcf-mnist", folder=small)
-
-
 def test_a_truncated_file_raises(images, small):
     (small / "train-images-idx3-ubyte").write_bytes(encode_idx(images)[:-1])
-    with pytest.raises(InputError, match=r"94096 bytes for 120 images of 28 x 28 .*94095"):
+    with pytest.raises(InputError, match=r"train-images-idx3-ubyte.*checksum|checksum.*train-images-idx3-ubyte"):
         load("rcf-mnist", folder=small)
 
 
@@ -212,8 +183,3 @@ def test_a_truncated_gzip_file_raises(images, small):
 def test_missing_images_raise_with_the_install_command(small, monkeypatch):
     with pytest.raises(MissingDataError, match="apt install dataset-fashion-mnist"):
         load("rcf-mnist")
-
-
-def test_an_unknown_interpolation_raises(small):
-    with pytest.raises(InputError, match=r"interpolation .*'cubic'"):
-        load("rcf-mnist", folder=small, interpolation="cubic")

@@ -9,9 +9,8 @@ import pyspar.paper.data.files as files
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, names, where
 from pyspar.paper.data.catalogue import DATASETS
-from pyspar.paper.data.check import check_dataset
 from pyspar.paper.data.files import cache_folder, named_folder
-from pyspar.paper.data.registry import state_of
+from pyspar.paper.data.registry import check_dataset, state_of
 
 
 def test_every_module_has_find_and_load():
@@ -32,7 +31,7 @@ def test_an_unknown_name_raises_with_the_names_or_a_suggestion():
 
 
 def test_an_unknown_option_raises_with_the_options():
-    with pytest.raises(InputError, match=r"communities-and-crime.* colour; .*raw"):
+    with pytest.raises(InputError, match=r"communities-and-crime.*'colour'.*raw"):
         load("communities-and-crime", colour=3)
 
 
@@ -64,25 +63,22 @@ def test_a_missing_folder_raises(tmp_path, monkeypatch):
         where("skillcraft")
 
 
-@pytest.mark.parametrize("variable", ["PYSPAR_DATA", "PYSPAR_CACHE"])
-def test_the_home_of_an_unknown_user_raises(monkeypatch, variable):
-    monkeypatch.setenv(variable, "~nobody-of-this-name/x")
-    with pytest.raises(InputError, match=rf"{variable} .*'~nobody-of-this-name/x'"):
-        where("chair-angles-tails")
-    with pytest.raises(InputError, match=variable):
-        state_of("chair-angles-tails")
+def test_a_file_without_permission_is_reported_and_the_others_work(tmp_path, monkeypatch):
+    (tmp_path / "SkillCraft1_Dataset.csv").write_text("1")
+    before = {name: state_of(name, tmp_path) for name in names()}
+    assert before["skillcraft"] == "changed"
 
+    def raise_error(path):
+        raise PermissionError(13, "Permission denied", str(path))
 
-def test_a_user_without_a_home_must_set_the_cache_folder(monkeypatch):
-    def raise_error():
-        raise RuntimeError("Could not determine home directory.")
-
-    for variable in ("PYSPAR_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(files.Path, "home", raise_error)
-    with pytest.raises(InputError, match="PYSPAR_CACHE"):
-        cache_folder()
-    assert state_of("chair-angles-tails") == "missing"
+    monkeypatch.setattr(files, "compute_sha256", raise_error)
+    with pytest.raises(InputError, match=r"SkillCraft1_Dataset\.csv.*permission denied"):
+        load("skillcraft", folder=tmp_path)
+    after = {name: state_of(name, tmp_path) for name in names() if name != "communities-and-crime"}
+    assert after == {name: before[name] for name in after} | {"skillcraft": "unreadable"}
+    result = check_dataset("skillcraft", tmp_path)
+    assert result.state == "wrong"
+    assert "permission denied" in result.detail
 
 
 @pytest.mark.parametrize("name", names())

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from pyspar.paper.experiments.methods import Comparison, compare_methods, present
+from pyspar.paper.experiments.methods import Comparison, compare_methods, judge_gain, make_gain_sheets, present
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.runs.records import Record
+
+T_95 = {3: 4.303, 5: 2.776, 10: 2.262, 40: 2.023}  # printed tables of Student's t, two-sided, n - 1 degrees of freedom
 
 
 def test_a_difference_is_in_joint_standard_errors():
@@ -55,3 +57,61 @@ def test_rows_with_fewer_seeds_show_their_number():
     ours = {row[0]: row[2] for row in sheet.rows}
     assert ours["C-Mixup"].endswith("(2 seeds)")
     assert "seeds" not in ours["ERM"]
+
+
+def make_gains(n, t):
+    """Return n gains with a mean of t standard errors."""
+    shape = np.arange(n) - (n - 1) / 2
+    return shape + t * shape.std(ddof=1) / np.sqrt(n)
+
+
+@pytest.mark.parametrize(("n", "t"), T_95.items())
+def test_the_limit_agrees_with_printed_tables(n, t):
+    assert judge_gain(make_gains(n, t + 0.001)) == "better"
+    assert judge_gain(make_gains(n, t - 0.001)) == "no difference seen"
+    assert judge_gain(-make_gains(n, t + 0.001)) == "worse"
+
+
+def test_five_percent_of_random_gains_are_significant(rng):
+    significant = [judge_gain(rng.normal(size=3)) != "no difference seen" for _ in range(2000)]
+    assert abs(np.mean(significant) - 0.05) < 5 * np.sqrt(0.05 * 0.95 / 2000)  # five standard errors
+
+
+@pytest.mark.parametrize("gain", [[0.3], [0.3, 0.30001], [0.3, 0.3, np.nan]])
+def test_fewer_than_three_seeds_or_a_missing_value_get_no_verdict(gain):
+    assert judge_gain(np.array(gain)) == "-"
+
+
+def test_zero_gains_are_the_same_for_any_number_of_seeds():
+    assert judge_gain(np.zeros(1)) == judge_gain(np.zeros(10)) == "the same"
+
+
+def make_records(seeds):
+    suite = read_suite("tabular")
+    return suite, [
+        Record(task, method, seed, metric, value + 0.01 * seed)
+        for task in ("skillcraft", "communities-and-crime")
+        for method, value in (("ERM", 6.0), ("ERM + SpAR", 7.0))
+        for seed in range(seeds)
+        for metric in suite.metrics
+    ]
+
+
+def test_two_seeds_have_neither_verdicts_nor_differences_and_notes_state_the_minimum():
+    sheets, _ = present(*make_records(2))
+    assert {row[-1] for sheet in sheets for row in sheet.rows} == {"-"}
+    notes = [note for sheet in sheets for note in sheet.notes]
+    assert "3 seeds" in notes[0]
+    assert "3 seeds" in notes[-1]
+    assert "95%" in notes[-1]
+
+
+def test_each_data_set_and_metric_has_a_table_and_the_last_one_a_note():
+    sheets = make_gain_sheets(*make_records(3))
+    assert [sheet.title.partition(", ")[2] for sheet in sheets] == [
+        f"{task}: {metric}"
+        for task in ("skillcraft", "communities-and-crime")
+        for metric in ("RMSE", "worst-group RMSE")
+    ]
+    assert [len(sheet.notes) for sheet in sheets] == [0, 0, 0, 1]
+    assert make_gain_sheets(read_suite("tabular"), []) == []

@@ -10,17 +10,17 @@ from pyspar.paper.runs import run as run_module
 def test_a_setting_that_diverges_is_a_notice_and_not_a_failure(mini, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("optuna")
-    from pyspar.paper.runs.features import DivergedError
+    from pyspar.paper import TrainingError
 
     train, calls = run_module.train, []
 
     def diverge_first(*arguments):
         calls.append(1)
         if len(calls) == 1:
-            raise DivergedError("the loss is infinite")
+            raise TrainingError("the loss is infinite")
         return train(*arguments)
 
     monkeypatch.setattr(run_module, "train", diverge_first)
     result = reproduce(read_suite("tabular-tuned"), mini)
     assert result.failures == []
-    assert any("diverged (DivergedError: the loss is infinite)" in notice for notice in result.notices)
+    assert any("diverged (TrainingError: the loss is infinite)" in notice for notice in result.notices)

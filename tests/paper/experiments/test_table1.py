@@ -1,34 +1,34 @@
 """Table 1 is reproduced digit by digit."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pyspar.paper.experiments import table1
-from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
-from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
-from pyspar.paper.experiments.table1 import compute_errors, measure_experiment
+from pyspar.paper.experiments.table1 import (
+    Cell,
+    compare_cells,
+    compute_errors,
+    format_scientific,
+    measure_experiment,
+)
 from pyspar.paper.runs.records import read_records
-from pyspar.terminal import LineProgress
 
 
 @pytest.mark.parametrize("experiment", TABLE_1, ids=lambda e: e.name)
 def test_every_cell_of_table_1_has_the_published_digits(experiment):
-    table = published("synthetic")
-    only = type(table)(table.label, table.what, {experiment.name: table.cells[experiment.name]})
-    cells = compare_cells(only, measure_experiment(experiment), format_scientific)
+    cells = compare_cells(measure_experiment(experiment))
     assert [(c.method, *c.ours) for c in cells] == [(c.method, *c.published) for c in cells]
     assert len(cells) == 3
 
 
 @pytest.mark.slow
 def test_the_hundred_dimensional_experiment_has_the_published_digits():
-    cells = compare_cells(published("synthetic-100d"), measure_experiment(HUNDRED), format_integer)
+    cells = compare_cells(measure_experiment(HUNDRED))
     assert {c.method: c.ours for c in cells} == {"ERM": ("8738", "14104"), "ERM + SpAR": ("5857", "7033")}
 
 
@@ -67,18 +67,18 @@ def test_recorded_experiments_are_not_measured_again_after_an_interruption(mini,
     reproduce(suite, type(mini)(out=tmp_path / "undisturbed", mini=True))
     measured, measure = [], table1.measure_experiment
 
-    def interrupt_the_third(experiment, progress):
+    def interrupt_the_third(experiment):
         if len(measured) == 2:
             raise KeyboardInterrupt
         measured.append(experiment.name)
-        return measure(experiment, progress)
+        return measure(experiment)
 
     monkeypatch.setattr(table1, "measure_experiment", interrupt_the_third)
     with pytest.raises(KeyboardInterrupt):
         reproduce(suite, mini)
     assert {r.task for r in read_records(mini.out / "table1" / "records.jsonl")} == set(measured)
     again = []
-    monkeypatch.setattr(table1, "measure_experiment", lambda e, p: again.append(e.name) or measure(e, p))
+    monkeypatch.setattr(table1, "measure_experiment", lambda e: again.append(e.name) or measure(e))
     result = reproduce(suite, mini)
     assert any("2 of 5 experiments" in notice for notice in result.notices)
     assert measured + again == [e.name for e in (*TABLE_1, HUNDRED)]
@@ -88,13 +88,20 @@ def test_recorded_experiments_are_not_measured_again_after_an_interruption(mini,
         assert (mini.out / "table1" / name).read_bytes() == (tmp_path / "undisturbed" / "table1" / name).read_bytes()
 
 
-@pytest.mark.parametrize(("draws", "reports"), [(10, 0), (60, 2)])
-def test_progress_is_reported_every_25_draws(draws, reports):
-    lines = []
-    progress = LineProgress(lines.append)
-    experiment = replace(TABLE_1[0], repeats=draws)
-    progress.start(experiment.name, "run", total=draws, unit="draws")
-    measure_experiment(experiment, progress)
-    assert [line.rpartition(": ")[2] for line in lines[1:]] == [
-        f"{25 * (i + 1)} of {draws} draws" for i in range(reports)
-    ]
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.54e6, "2.54e6"), (0.77, "0.77e0"), (12.96, "1.30e1"), (999.6, "1.00e3"), (0.0, "0.00e0"), (803.9, "8.04e2")],
+)
+def test_numbers_have_the_format_of_the_published_table(value, text):
+    assert format_scientific(value) == text
+
+
+def test_the_verdict_is_the_difference_in_joint_standard_errors():
+    def make_cell(published, low, high, n):
+        return Cell("t", "m", "squared error", published, n, (low, high) * (n // 2))  # mean and spread are exact
+
+    same = make_cell(("1.00e0", "0.10e0"), 0.9, 1.1, 26)
+    off = make_cell(("2.00e0", "0.30e0"), 1.7, 2.5, 26)  # 0.1 / (0.5 / 5)
+    spread = make_cell(("2.00e0", "0.10e0"), 1.8, 2.2, 26)
+    one_draw = Cell("t", "p", "squared error", ("2.00e0", "0.10e0"), 1, (2.0,))
+    assert [cell.verdict for cell in (same, off, spread, one_draw)] == ["same", "+1.0 SE", "+0.0 SE", "differs"]

@@ -38,7 +38,6 @@ def methods(teacher):
     return [
         DeepCORAL(0.5),
         AFN(),
-        AFN(by="radius"),
         RSD(0.01),
         DAREGram(),
         DANN(0.1, hidden=8),

@@ -215,8 +215,3 @@ def test_half_precision_activations_are_mixed_with_a_single_precision_weight():
 def test_invalid_settings_raise(make, match):
     with pytest.raises(InputError, match=match):
         make()
-
-
-def test_a_batch_without_partners_raises():
-    with pytest.raises(ValueError, match="partner_x, partner_y and draws"):
-        Mixup().loss(Net(), Batch(torch.zeros(2, 5), torch.zeros(2, 2)), None, "train")

@@ -145,19 +145,6 @@ def test_excluding_the_row_itself_requires_two_rows():
         draw_within_batches(np.arange(3.0), np.arange(3)[:, None], 1.0, np.random.default_rng(0), include_self=False)
 
 
-@pytest.mark.parametrize("h", [0, -1.0, np.inf, np.nan, "wide", None])
-def test_an_invalid_bandwidth_raises(h):
-    with pytest.raises(ValueError, match=r"^bandwidth "):
-        Partners.of(np.arange(3.0), h)
-
-
-def test_labels_of_a_wrong_shape_raise():
-    with pytest.raises(InputError, match=r"shape \(2, 2, 2\)"):
-        Partners.of(np.zeros((2, 2, 2)), 1.0)
-    with pytest.raises(InputError, match=r"shape \(0,"):
-        Partners.of(np.zeros(0), 1.0)
-
-
 def test_the_generator_determines_the_draw():
     partners = Partners.of(labels("normal"), 0.2)
     once, again = (partners.draw(np.arange(150), np.random.default_rng(9)) for _ in range(2))

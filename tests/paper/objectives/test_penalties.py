@@ -7,16 +7,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar.paper.objectives.penalties import (  # noqa: E402
-    coral_penalty,
-    domain_cross_entropy,
-    norm_radius_penalty,
-    norm_step_penalty,
-    reverse_gradient,
-)
+from pyspar.paper.objectives.alignment import coral_penalty, norm_step_penalty  # noqa: E402
+from pyspar.paper.objectives.dann import domain_cross_entropy, reverse_gradient  # noqa: E402
 from pyspar.paper.objectives.penalties_subspace import base_mismatch, dare_gram_penalty, principal_sines, rsd_penalty  # noqa: E402
 
-PENALTIES = [coral_penalty, norm_step_penalty, norm_radius_penalty, rsd_penalty, base_mismatch, dare_gram_penalty]
+PENALTIES = [coral_penalty, norm_step_penalty, rsd_penalty, base_mismatch, dare_gram_penalty]
 ZERO_FOR_EQUAL = [coral_penalty, rsd_penalty, base_mismatch, dare_gram_penalty]
 
 
@@ -147,12 +142,6 @@ def test_the_norm_step_penalty_lengthens_all_features_with_equal_gradients():
     inward = -slope / slope.norm(dim=1, keepdim=True)
     torch.testing.assert_close(inward, (source / source.norm(dim=1, keepdim=True)).detach())
     torch.testing.assert_close(slope.norm(dim=1), torch.full((4,), 2 * 0.5 / 4, dtype=torch.float64))
-
-
-def test_the_norm_radius_penalty_is_zero_only_on_the_sphere():
-    sphere = 25 * torch.nn.functional.normalize(rows(6, 4), dim=1)
-    assert float(norm_radius_penalty(sphere, sphere)) == pytest.approx(0, abs=1e-20)
-    assert float(norm_radius_penalty(sphere, 2 * sphere)) == pytest.approx(625)
 
 
 def test_the_cross_entropy_of_zero_logits_is_log_two():

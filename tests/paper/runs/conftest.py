@@ -9,7 +9,6 @@ import pytest
 
 from pyspar.paper.experiments.reproduce import make_miniature
 from pyspar.paper.experiments.suite import read_suite
-from pyspar.paper.runs import store
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.run import Run, run_one
 from pyspar.paper.runs.run_suite import Options
@@ -31,7 +30,7 @@ def finished(tmp_path_factory):
     """A finished run and its outcome, for ``finished_run``."""
     pytest.importorskip("torch")
     run = make_run(Options(out=tmp_path_factory.mktemp("finished"), mini=True))
-    return run, run_one(run, lambda done, total: None)
+    return run, run_one(run, lambda message: None)
 
 
 @pytest.fixture
@@ -40,8 +39,3 @@ def finished_run(finished, tmp_path):
     run, outcome = finished
     shutil.copytree(run.out, tmp_path / "out")
     return replace(run, out=tmp_path / "out"), outcome
-
-
-@pytest.fixture
-def short_lock_timeout(monkeypatch):
-    monkeypatch.setattr(store, "LOCK_TIMEOUT", 0.1)

@@ -1,11 +1,11 @@
 """The folder of a run: damaged files are detected, and foreign files stay."""
 
-import json
+import threading
 
 import numpy as np
 import pytest
 
-from pyspar.paper.runs.store import BusyError, DamagedError, Features, RunFolder, hold_lock
+from pyspar.paper.runs.store import DamagedError, Features, RunFolder, hold_lock
 
 
 def make_features(rng, n=12, m=8, d=3):
@@ -29,18 +29,33 @@ def folder(tmp_path, rng):
     folder.path.mkdir()
     for seed in folder.seeds:
         folder.write_features(seed, make_features(rng))
-    folder.write_json("train.json", {str(seed): {"best_epoch": 1, "validation": [3.0, 2.0]} for seed in folder.seeds})
-    folder.write_json("timing.json", {"train": 2.0, "features": 1.0})
-    folder.finish_training()
+    folder.write_json("done.json", {"validation": {"0": 2.0, "1": 2.0}, "seconds": {"train": 2.0}})
     return folder
 
 
 def test_a_finished_folder_has_everything(folder):
     assert folder.is_done
     assert folder.has_features()
-    assert folder.has_readable_features()
-    assert folder.validation == {"0": 2.0, "1": 2.0}
-    assert folder.timing == {"train": 2.0, "features": 1.0}
+    assert folder.read_json("done.json")["seconds"] == {"train": 2.0}
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "3", '{"content": {"a": 1}}', "[" * 5000])
+def test_a_json_file_without_a_digest_is_treated_as_missing(folder, content):
+    (folder.path / "done.json").write_text(content)
+    assert folder.read_json("done.json") == {}
+    assert not folder.is_done
+
+
+def test_every_flipped_bit_of_a_json_file_is_detected_or_harmless(folder):
+    path = folder.path / "done.json"
+    content, expected = path.read_bytes(), folder.read_json("done.json")
+    for position in range(len(content)):
+        for bit in range(8):
+            path.write_bytes(content[:position] + bytes([content[position] ^ (1 << bit)]) + content[position + 1 :])
+            assert folder.read_json("done.json") in ({}, expected)
+    for length in range(len(content) - 1):
+        path.write_bytes(content[:length])
+        assert folder.read_json("done.json") in ({}, expected)
 
 
 def test_every_flipped_bit_in_the_headers_of_features_is_detected_or_harmless(folder):
@@ -62,75 +77,36 @@ def test_every_flipped_bit_in_the_headers_of_features_is_detected_or_harmless(fo
     assert detected > len(positions) / 3
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda a: {"y_train": a["y_train"][:-1]},
-        lambda a: {"group_test": a["group_test"][:3]},
-        lambda a: {"test": a["test"][:, :-1]},
-        lambda a: {"train": a["train"][0]},
-        lambda a: {"head": np.vstack([a["head"], a["head"]])},
-        lambda a: {"y_test": a["y_test"].astype(str)},
-        lambda a: {"extra": a["y_test"]},
-    ],
-)
-def test_inconsistent_features_are_damaged(folder, change):
+@pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: b"", lambda c: c.replace(b"y_val", b"y_xyz")])
+def test_damaged_features_are_not_used(folder, damage):
     path = folder.path / "features-1.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    np.savez(path, **{**arrays, **change(arrays)})
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DamagedError, match=r"features-1\.npz"):
         folder.read_features(1)
-    assert folder.has_features()
-    assert not folder.has_readable_features()
-
-
-def test_features_without_held_out_rows_do_not_serve_a_run_that_holds_rows_out(folder):
-    assert not RunFolder(folder.path, folder.seeds, holds_out=True).has_readable_features()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda history: history.pop("1"),
-        lambda history: history["1"].update(best_epoch=99),
-        lambda history: history["1"].update(validation=[True, True]),
-        lambda history: history["1"].update(validation=[10**400] * 2),
-    ],
-)
-def test_a_folder_without_the_history_of_a_seed_is_not_done(folder, change):
-    history = folder.read_json("train.json")
-    change(history)
-    (folder.path / "train.json").write_text(json.dumps(history))
-    assert folder.validation == {}
-    assert not folder.is_done
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        *('{"scores": []}', '{"training": 5}', '{"training": {"versions": {}}}', '{"training": {"versions": 1}}'),
-        *('{"scores": {"x": 3}}', '{"training": {"versions": {"numpy": []}, "machine": {}}}', "[" * 5000),
-    ],
-)
-def test_damaged_provenance_is_ignored(folder, content):
-    (folder.path / "made.json").write_text(content)
-    assert folder.provenance == {"scores": {}}
+    assert not folder.has_features()
 
 
 def test_the_lock_removes_temporary_files_but_not_foreign_folders(folder):
     (folder.path / ".ipynb_checkpoints").mkdir()
     (folder.path / ".ipynb_checkpoints" / "spec-checkpoint.json").write_text("{}")
     (folder.path / ".scores-partial.json").write_text("{")
-    with folder.lock():
+    with folder.lock(lambda: pytest.fail("waited")):
         assert (folder.path / ".ipynb_checkpoints" / "spec-checkpoint.json").exists()
         assert not (folder.path / ".scores-partial.json").exists()
 
 
 def test_a_lock_is_exclusive_until_it_is_released(tmp_path):
     pytest.importorskip("fcntl")
-    lock = tmp_path / "lock"
-    with hold_lock(lock, timeout=0), pytest.raises(BusyError, match=str(tmp_path)), hold_lock(lock, timeout=0):
-        pytest.fail("held twice")
-    with hold_lock(tmp_path / "lock", timeout=0):
-        pass
+    events, waiting = [], threading.Event()
+
+    def wait_for_lock():
+        with hold_lock(tmp_path / "lock", waiting.set):
+            events.append("second")
+
+    other = threading.Thread(target=wait_for_lock)
+    with hold_lock(tmp_path / "lock", lambda: pytest.fail("waited")):
+        other.start()
+        assert waiting.wait(60)
+        events.append("first")
+    other.join()
+    assert events == ["first", "second"]

@@ -102,9 +102,11 @@ def test_the_committed_scores_of_chairs_follow_from_the_summaries_to_the_printed
 def test_a_run_leaves_summaries_and_its_heads_are_scored_from_them_without_features(run, tmp_path):
     pytest.importorskip("torch")
     heads = (Head("OLS"), HEAD)
-    outcome = run_one(replace(run, heads=heads, metrics=("rmse",), keep_features=False), lambda done, total: None)
+    outcome = run_one(replace(run, heads=heads, metrics=("rmse",), keep_features=False), lambda message: None)
     assert not list(run.folder.path.glob("features-*.npz"))
-    expected = [(f"ERM + {h.name}", seed, outcome.scores[h.key][str(seed)]["rmse"]) for h in heads for seed in (0, 1)]
+    expected = [
+        (f"ERM + {h.name}", seed, outcome.scores[h.key]["seeds"][str(seed)]["rmse"]) for h in heads for seed in (0, 1)
+    ]
     stale = [Record("t", method, seed, "rmse", 9.0, run=outcome.key, recipe=0) for method, seed, _ in expected]
     write_records(tmp_path / "records.jsonl", stale)
     assert main([str(tmp_path), "--runs", str(run.folder.path.parent)]) == 0

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
@@ -14,7 +15,7 @@ from torch import nn  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.paper import ERM, MLP, Objective, TrainConfig, train, train_seeds  # noqa: E402
 from pyspar.paper.training import checkpoint as checkpoint_module  # noqa: E402
-from pyspar.paper.training.fingerprint import fingerprint  # noqa: E402
+from pyspar.paper.training.checkpoint import fingerprint  # noqa: E402
 
 # Dropout, batch norm, target rows, draws and a module: everything that a checkpoint has to contain or reproduce.
 SCRIPT = """
@@ -177,7 +178,7 @@ def test_the_checkpoint_of_another_run_raises_and_is_not_changed(tmp_path, table
     written = path.read_bytes()
     other = change({**run, "make": table_task})
     other.pop("make")
-    with pytest.raises(InputError, match=rf"run\.pt.*\w{{12}}.*\w{{12}}.*: {what}[.,]"):
+    with pytest.raises(InputError, match=rf"run\.pt.*Different: {what}[.,]"):
         train(*other.values(), checkpoint=path)
     assert path.read_bytes() == written
 
@@ -226,3 +227,28 @@ def test_the_fingerprint_includes_the_weights_of_an_objectives_model(table_task)
     ]
     assert texts[0] == texts[1] != texts[2]
     assert " at 0x" not in texts[0]
+
+
+def test_the_fingerprint_includes_every_model_and_every_buffer(table_task):
+    def make_net(mask):
+        net = make_model()
+        net.register_buffer("mask", torch.full((5,), mask), persistent=False)
+        return net
+
+    def identify(*models):
+        return fingerprint(config(), ERM(), [0], table_task(), models)
+
+    base = identify(make_net(1.0), make_net(1.0))
+    assert identify(make_net(1.0), make_net(0.5))["initial weights"] != base["initial weights"]
+    assert identify(make_net(1.0), MLP(5, hidden=9))["model"] != base["model"]
+    assert identify(make_net(1.0), make_net(1.0)) == base
+
+
+def test_groups_of_strings_are_identified_by_their_text(table_task):
+    task = table_task()
+    digests = []
+    for letters in ("ab", "ab", "ac"):
+        group = np.array(["".join([letters[i % 2], "x"]) for i in range(24)], dtype=object)
+        val = type(task.val)(task.val.X, task.val.y, group)
+        digests.append(fingerprint(config(), ERM(), [0], type(task)(**{**vars(task), "val": val}), [MLP(5)])["data"])
+    assert digests[0] == digests[1] != digests[2]

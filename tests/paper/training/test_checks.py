@@ -71,8 +71,6 @@ def select(name, index):
         ("val", select("y", np.s_[:, None, None]), r"val\.y .*\(24, 1, 1\)"),
         ("val", lambda part: part.update(y=np.stack([part["y"]] * 2, axis=1)), r"val\.y .*outputs.*1, got 2"),
         ("val", lambda part: part.update(X=part["X"].astype(np.uint8)), r"uint8 only in val\.X"),
-        ("train", lambda part: part.update(X=part["X"].astype(object)), r"train\.X .*dtype object"),
-        ("train", lambda part: part.update(X=part["X"][:, 0]), r"train\.X .*\(70,\).*reshape"),
     ],
 )
 def test_unusable_data_raises_and_no_checkpoint_is_written(name, change, match, table_task, tmp_path):
@@ -119,36 +117,17 @@ class Squeezes(nn.Linear):
     ("outputs", "model"), [(2, lambda: MLP(5)), (None, lambda: MLP(5, outputs=2)), (None, lambda: Squeezes(5, 1))]
 )
 def test_a_model_with_the_wrong_number_of_outputs_raises(outputs, model, table_task):
-    with pytest.raises(InputError, match=r"(MLP|Squeezes) .*\(8, \d\).*got \(8"):
+    with pytest.raises(InputError, match=r"(MLP|Squeezes) .*\(2, \d\).*got \(2"):
         train(model(), ERM(), table_task(outputs=outputs), config(), 0)
 
 
-def test_the_missing_parts_of_a_network_are_listed(table_task):
-    plain = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 1))
-    for objective in (UsesFeatures(), Critic()):
-        with pytest.raises(InputError, match=r"Sequential has no stem, trunk, features, head"):
-            train(plain, objective, table_task(), config(), 0)
-    assert train(plain, ERM(), table_task(), config(), 0).history
-
-
-def test_a_network_for_other_inputs_raises_with_both_widths(table_task):
-    with pytest.raises(InputError, match=r"(?s)ERM .* MLP: .*shapes cannot be multiplied.*6 inputs, .*5 columns"):
-        train(MLP(6), ERM(), table_task(), config(), 0)
-    with pytest.raises(InputError, match=r"6 inputs, .*5 columns"):
-        train_seeds([MLP(6), MLP(6)], ERM(), table_task(), config(), [0, 1])
-    with pytest.raises(InputError, match=r"6 inputs, .*5 columns"):
-        train(MLP(6), Critic(), table_task(), config(), 0)
-
-
-@pytest.mark.parametrize("wrong", [lambda: MLP(4), lambda: MLP(5, outputs=2)])
-def test_every_model_is_tried_before_training(wrong, table_task):
+def test_every_model_is_tried_before_training(table_task):
     class NeverTrained(ERM):
-        def plan(self, plan):
-            assert plan.epoch == 0
-            return {}
+        def loss(self, net, batch, module, phase):
+            raise AssertionError("training started")
 
-    with pytest.raises(InputError, match=r"4 inputs|\(8, 2\)"):
-        train_seeds([MLP(5), wrong()], NeverTrained(), table_task(), config(), [0, 1])
+    with pytest.raises(InputError, match=r"got \(2, 2\)"):
+        train_seeds([MLP(5), MLP(5, outputs=2)], NeverTrained(), table_task(), config(), [0, 1])
 
 
 def test_the_module_of_an_objective_fits_the_width_of_each_model(table_task):
@@ -156,43 +135,12 @@ def test_the_module_of_an_objective_fits_the_width_of_each_model(table_task):
     assert [one.model.head.in_features for one in trained] == [8, 9]
 
 
-@pytest.mark.parametrize(
-    ("position", "value", "match"),
-    [
-        (1, ERM, r"objective .*class ERM; .*ERM\(\.\.\.\)"),
-        (1, "ERM", r"objective .*'ERM'"),
-        (2, None, "task .*NoneType"),
-        (3, None, "config .*NoneType"),
-        (3, {"epochs": 2}, "config .*dict"),
-    ],
-)
-def test_an_argument_of_the_wrong_type_raises(position, value, match, table_task):
-    arguments = [MLP(5), ERM(), table_task(), config(), 0]
-    arguments[position] = value
-    with pytest.raises(TypeError, match=match):
-        train(*arguments)
-
-
-def test_data_frames_and_lists_of_rows_raise(table_task):
-    task, frames = table_task(), pytest.importorskip("pandas")
-    cases = ((frames.DataFrame(task.train.X), "DataFrame.*to_numpy"), (task.train.X.tolist(), r"train\.X .*list"))
-    for X, match in cases:
-        with pytest.raises(TypeError, match=match):
-            train(MLP(5), ERM(), change_part(task, "train", lambda part, X=X: part.update(X=X)), config(), 0)
-
-
-@pytest.mark.parametrize("group", [None, np.full(24, np.nan), np.array([None, "a"] * 12), np.zeros(3)], ids=str)
+@pytest.mark.parametrize("group", [None, np.zeros(3)], ids=str)
 def test_selection_by_group_requires_a_group_for_each_row(group, table_task):
     task = change_part(table_task(), "val", lambda part: part.update(group=group))
     with pytest.raises(InputError, match=r"val\.group .*select='mse'"):
         train(MLP(5), ERM(), task, config(select="worst-group-r"), 0)
     assert train(MLP(5), ERM(), task, config(), 0).history
-
-
-def test_batch_norm_with_single_rows_raises(table_task):
-    model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
-    with pytest.raises(InputError, match=r"batch_size .*2"):
-        train(model, ERM(), table_task(), config(batch_size=1), 0)
 
 
 @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
@@ -206,40 +154,7 @@ def test_training_enables_gradients(context, table_task):
     assert torch.equal(trained.head.weight, expected.head.weight)
 
 
-def test_an_attribute_error_in_the_objective_is_not_reported_as_a_missing_part(table_task):
-    class Wrong(Objective):
-        def loss(self, net, batch, module, phase):
-            return {"mse": batch.nothing}
-
-    with pytest.raises(AttributeError, match="nothing"):
-        train(MLP(5), Wrong(), table_task(), config(), 0)
-
-
-def test_a_loss_that_is_not_a_scalar_raises(table_task):
-    class LossPerRow(Objective):
-        name = "LossPerRow"
-
-        def loss(self, net, batch, module, phase):
-            return {"mse": (net(batch.x) - batch.y).square()}
-
-    with pytest.raises(ValueError, match=r"LossPerRow\.loss .*'mse' of shape \(8, 1\)"):
-        train(MLP(5), LossPerRow(), table_task(), config(), 0)
-
-
-def test_a_plan_with_the_wrong_number_of_steps_raises(table_task):
-    class ShortPlan(Objective):
-        name = "ShortPlan"
-
-        def plan(self, plan):
-            return {"mix": np.ones(3)}
-
-    with pytest.raises(ValueError, match=r"ShortPlan\.plan .*8 steps.*'mix' of shape \(3,\)"):
-        train(MLP(5), ShortPlan(), table_task(), config(), 0)
-
-
 def test_a_model_without_trainable_parameters_raises(table_task):
-    with pytest.raises(TypeError, match=r"model .*str"):
-        train("MLP", ERM(), table_task(), config(), 0)
     with pytest.raises(InputError, match="no trainable parameter"):
         train(MLP(5).requires_grad_(False), ERM(), table_task(), config(), 0)
 

@@ -55,7 +55,7 @@ def test_before_the_first_eligible_epoch_the_latest_weights_are_kept(tmp_path, t
     model, path = MLP(5), tmp_path / "run.pt"
     with pytest.raises(KeyboardInterrupt):
         train(model, Interrupted(3), table_task(), config(), 0, checkpoint=path)
-    replica = torch.load(path, weights_only=True)["lanes"][0]
+    replica = torch.load(path, weights_only=True)["replicas"][0]
     for name, tensor in replica["best"].items():
         assert torch.equal(tensor, replica["tensors"]["model"][name])
     assert not torch.equal(replica["best"]["stem.0.weight"], model.stem[0].weight)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from pyspar.errors import InputError
-from pyspar.paper.commands import show_data
 from pyspar.terminal import handle_errors, print_json, printable, show_progress
+
+if TYPE_CHECKING:
+    from pyspar.paper.data.catalogue import DatasetEntry
+
+_COLOURS = {"good": "green", "missing": "yellow", "wrong": "red"}
+_MIN_WIDTH_FOR_ABOUT = 130
 
 app = typer.Typer(
     name="data",
@@ -35,18 +42,14 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
-        from pyspar.paper.data.registry import where as find
 
         states = _find_states(data)
         if json:
-            print_json([show_data.describe_dataset(DATASETS[name], state) for name, state in states.items()])
+            fields = ("name", "parts", "shape", "licence", "about", "obtain")
+            entries = [(DATASETS[name], state) for name, state in states.items()]
+            print_json([{f: getattr(entry, f) for f in fields} | {"state": state} for entry, state in entries])
         else:
-            show_data.print_datasets([(DATASETS[name], state) for name, state in states.items()])
-        for name in (name for name, state in states.items() if state == "unreadable"):
-            try:
-                find(name, data)
-            except InputError as error:
-                typer.echo(printable(f"{name}: {error}"), err=True)
+            print_datasets([(DATASETS[name], state) for name, state in states.items()])
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
@@ -71,7 +74,9 @@ def where(
             if json:
                 print_json({"name": name, "path": location.path, "missing": location.missing or None})
             else:
-                show_data.print_location(location)
+                typer.echo(printable(str(location.path)))  # for pipes; the kind of place is on stderr
+                incomplete = f"; incomplete: {location.missing}" if location.missing else ""
+                typer.echo(f"in {location.place}{incomplete}", err=True)
             return
         locations = [
             (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
@@ -80,7 +85,10 @@ def where(
         if json:
             print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
         else:
-            show_data.print_locations(locations)
+            width = max(len(dataset) for dataset, _, _ in locations)
+            for dataset, path, state in locations:
+                text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
+                typer.echo(printable(f"{dataset:<{width}}  {text}"))
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
@@ -99,13 +107,13 @@ def check(
     """
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
-        from pyspar.paper.data.check import check_dataset
-        from pyspar.paper.data.files import check_folders
-        from pyspar.paper.data.registry import check_name
+        from pyspar.paper.data.files import named_folder
+        from pyspar.paper.data.registry import check_dataset
+        from pyspar.paper.parameters import check_name
 
-        check_folders(data)
+        named_folder(data)
         for name in names or ():
-            check_name(name)
+            check_name("data set", name, DATASETS)
         failed, results = False, []
         for name in names or DATASETS:
             with show_progress() as progress:
@@ -113,7 +121,8 @@ def check(
                 result = check_dataset(name, data)
             results.append(asdict(result))
             if not json:
-                show_data.print_check(result)
+                state = typer.style(f"{result.state:8}", fg=_COLOURS[result.state])
+                typer.echo(f"{state}{result.name}: {printable(result.detail)}")
             failed |= result.state == "wrong" or (result.state == "missing" and bool(names))
         if json:
             print_json(results)
@@ -123,8 +132,23 @@ def check(
 
 def _find_states(data: Path | None) -> dict[str, str]:
     """Return the state of every data set."""
-    from pyspar.paper.data.files import check_folders
+    from pyspar.paper.data.files import named_folder
     from pyspar.paper.data.registry import names, state_of
 
-    check_folders(data)  # raises once, instead of once per data set
+    named_folder(data)  # raises once, instead of once per data set
     return {name: state_of(name, data) for name in names()}
+
+
+def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
+    """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    columns = ["name", "train/val/test", "a row", "licence", "status"]
+    columns += ["about"] if console.width >= _MIN_WIDTH_FOR_ABOUT else []
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for entry, state in datasets:
+        rows = "/".join(map(str, entry.parts)) or "depends"
+        cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
+        table.add_row(*cells[: len(columns)])
+    console.print(table)

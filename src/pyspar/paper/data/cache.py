@@ -1,11 +1,10 @@
-"""Cache of arrays that take a while to build: an npz file in the cache folder, with its checksum in a second file.
+"""Cache of arrays that take a while to build: npz files in the cache folder, with a checksum of each array.
 
 A damaged file is built again, with a warning. If the cache cannot be read or written, the arrays are built in memory.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.errors import MissingDataError, warn
+from pyspar.errors import warn
 from pyspar.io.atomic import whole_file
-from pyspar.paper.data.access import UnreadableError, convert_permission_errors, is_file
-from pyspar.paper.data.files import cache_folder, compute_sha256
+from pyspar.paper.data.files import cache_folder, read_npz
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,56 +27,21 @@ def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compresse
     """
     path = cache_file(name, key)
     try:
-        with convert_permission_errors(path):
-            if is_file(path):
-                if is_intact(path):
-                    with np.load(path, allow_pickle=False) as cached:
-                        return {array: cached[array] for array in cached.files}
-                warn(f"{path} does not match its checksum; building it again")
-    except UnreadableError as error:
-        try:
-            arrays = build()
-        except MissingDataError as missing:
-            raise error from missing  # the cached file is the only copy
-        warn(f"{name} was built in memory and not cached: {error}")
-        return arrays
+        if path.is_file():
+            return read_npz(path)
+    except Exception as error:  # noqa: BLE001 - a damaged file raises many kinds of exceptions
+        warn(f"cannot read {path}: {error}; building it again")
     arrays = build()
+    contents: dict[str, Any] = dict(arrays)
     try:
-        _write(path, arrays, np.savez_compressed if compressed else np.savez)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            (np.savez_compressed if compressed else np.savez)(temporary, **contents)
     except OSError as error:
-        reason = error.strerror or str(error)
-        warn(f"cannot write {path}: {reason}; it will be built again next time")
+        warn(f"cannot write {path}: {error.strerror or error}; it will be built again next time")
     return arrays
 
 
 def cache_file(name: str, key: str) -> Path:
     """Return the path of the cached arrays."""
     return cache_folder() / name / f"{key}.npz"
-
-
-def is_cached(path: Path) -> bool:
-    """Return whether a cached file exists and is readable."""
-    try:
-        return is_file(path) and os.access(path, os.R_OK)
-    except UnreadableError:
-        return False
-
-
-def is_intact(path: Path) -> bool:
-    """Return whether a cached file matches its checksum."""
-    checksum = _checksum_file(path)
-    return is_file(path) and is_file(checksum) and checksum.read_bytes().strip() == compute_sha256(path).encode()
-
-
-def _write(path: Path, arrays: Arrays, save: Callable[..., None]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
-        contents: dict[str, Any] = dict(arrays)
-        save(temporary, **contents)
-        # The checksum is written first. After an interruption the file is missing or does not match, and is rebuilt.
-        with whole_file(_checksum_file(path)) as checksum:
-            checksum.write_text(compute_sha256(temporary) + "\n", encoding="utf-8")
-
-
-def _checksum_file(path: Path) -> Path:
-    return path.with_suffix(".sha256")

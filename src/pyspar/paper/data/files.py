@@ -11,12 +11,17 @@ import hashlib
 import importlib.util
 import os
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import check_folder_access, is_file, is_folder
+from pyspar.io.archives import check_entries
 
 USER_FOLDER, CACHE = "a folder you named", "the cache"
 
@@ -36,48 +41,24 @@ def named_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     text, origin = (folder, "folder") if folder is not None else (variable, "PYSPAR_DATA")
     if text is None:
         return None
-    path = _expand_user(text, origin)
-    if not is_folder(path):
+    path = Path(text).expanduser()
+    if not path.is_dir():
         raise InputError(f"folder not found: {str(text)!r}; {origin} must name an existing folder with data sets")
-    check_folder_access(path)
     return path
-
-
-def check_folders(folder: str | os.PathLike[str] | None) -> None:
-    """Raise if the user's folder or cache folder is invalid, so that the error is not repeated for every data set."""
-    named_folder(folder)
-    if os.environ.get("PYSPAR_CACHE"):
-        cache_folder()
 
 
 def cache_folder() -> Path:
     """Return the folder for data that pyspar builds: ``PYSPAR_CACHE``, or ``pyspar`` in the user's cache folder."""
     variable = os.environ.get("PYSPAR_CACHE")
     if variable:
-        return _expand_user(variable, "PYSPAR_CACHE")
+        return Path(variable).expanduser()
     if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA") or _find_home() / "AppData" / "Local")
+        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        home = _find_home() / "Library" / "Caches"
+        home = Path.home() / "Library" / "Caches"
     else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or _find_home() / ".cache")
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "pyspar"
-
-
-def _expand_user(text: str | os.PathLike[str], origin: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"{origin} has an unknown user: {str(text)!r}; use an absolute path") from error
-
-
-def _find_home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        raise MissingDataError(
-            "the user has no home folder for the cache; set the environment variable PYSPAR_CACHE to a folder"
-        ) from error
 
 
 def candidate_folders(name: str, folder: str | os.PathLike[str] | None) -> Iterator[Location]:
@@ -86,6 +67,11 @@ def candidate_folders(name: str, folder: str | os.PathLike[str] | None) -> Itera
     if named is not None:
         yield Location(named / name, USER_FOLDER)
         yield Location(named, USER_FOLDER)
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return the sorted names in a folder, or an empty list if it does not exist."""
+    return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
 def cache_location(name: str) -> Location:
@@ -106,23 +92,20 @@ class PackagedFile:
     def find(self, folder: str | os.PathLike[str] | None = None) -> Location:
         """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
-        for folder_location in candidate_folders(self.name, folder):
-            if is_file(folder_location.path / base):
-                return Location(self._check(folder_location.path / base), folder_location.place)
         package = package_folder(self.package)
-        if package is not None and is_file(package / self.relative):
-            return Location(self._check(package / self.relative), f"the package {self.package}")
-        cached = cache_location(self.name)
-        if is_file(cached.path / base):
-            return Location(self._check(cached.path / base), CACHE)
+        places = [
+            *candidate_folders(self.name, folder),
+            *([] if package is None else [Location((package / self.relative).parent, f"the package {self.package}")]),
+            cache_location(self.name),
+        ]
+        for place in places:
+            if (place.path / base).is_file():
+                check_sha256(place.path / base, self.sha256, fix=f"get the file with: {self.install}")
+                return Location(place.path / base, place.place)
         raise MissingDataError(
             f"data set not found: {self.name!r}. Get it with: {self.install}\n"
             f"or put the file {base} into a folder and pass the folder as PYSPAR_DATA, --data or folder=."
         )
-
-    def _check(self, path: Path) -> Path:
-        check_sha256(path, self.sha256, fix=f"get the file with: {self.install}")
-        return path
 
 
 def package_folder(package: str) -> Path | None:
@@ -142,3 +125,14 @@ def check_sha256(path: Path, sha256: str, *, fix: str) -> None:
     actual = compute_sha256(path)
     if actual != sha256:
         raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256}, got {actual}; {fix}")
+
+
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an npz file. A damaged file raises an exception of any kind."""
+    with zipfile.ZipFile(path) as archive:
+        check_entries(archive, path.stat().st_size, str(path), compressed=True)
+        damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
+    if damaged is not None:
+        raise ValueError(f"{damaged} has the wrong checksum")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

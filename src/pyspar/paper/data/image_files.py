@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections import OrderedDict
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,55 +12,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import convert_permission_errors, list_names
+from pyspar.paper.data.files import list_names
 
 
 class ImageFiles:
     """Images ``pattern.format(number)`` in a folder as rows of float32. Each is an npz file with the array ``x``.
 
-    ``images[k]`` is one image, and ``images[rows]`` (indices, a slice or a mask) is an array of images. Only the last
-    ``keep`` images are kept in memory.
+    ``images[k]`` is one image, and ``images[rows]`` (indices, a slice or a mask) is an array of images. The
+    last ``keep`` images stay in memory.
     """
 
+    dtype = np.dtype(np.float32)
+
     def __init__(self, folder: Path, numbers: NDArray[np.int64], *, pattern: str, keep: int = 0) -> None:
-        if keep < 0:
-            raise InputError(f"keep must be at least 0, got {keep}")
-        self.folder = Path(folder)
+        self.folder, self.pattern, self.keep = Path(folder), pattern, keep
         self.numbers = np.asarray(numbers, np.int64)
-        self.pattern = pattern
-        self.keep = keep
-        self._kept: OrderedDict[int, NDArray[np.float32]] = OrderedDict()
-        self._row_shape: tuple[int, ...] | None = None
+        self._read_image = lru_cache(maxsize=keep)(read_image)
+
+    def __reduce__(self) -> Any:  # a worker process starts without images in memory
+        return partial(ImageFiles, pattern=self.pattern, keep=self.keep), (self.folder, self.numbers)
 
     def __len__(self) -> int:
         return int(self.numbers.size)
 
-    @property
-    def dtype(self) -> np.dtype[np.float32]:
-        """float32, for files of any type."""
-        return np.dtype(np.float32)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, including that of the rows."""
-        return len(self.shape)
-
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of rows, then the shape of the first image."""
-        if self._row_shape is None:
-            if not len(self):
-                raise InputError("the shape of the images is unknown, because there are none")
-            self._row_shape = self._image(int(self.numbers[0])).shape
-        return (len(self), *self._row_shape)
+        return (len(self), *self._read_image(self.path(int(self.numbers[0]))).shape)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
         numbers = self.numbers[rows]
-        if numbers.ndim == 0:
-            return self._image(int(numbers))
-        images = np.empty((numbers.size, *self.shape[1:]), np.float32)
-        for row, number in enumerate(numbers.tolist()):
-            images[row] = self._image(number)
+        images = np.empty((*numbers.shape, *self.shape[1:]), np.float32)
+        for row, number in np.ndenumerate(numbers):
+            image = self._read_image(self.path(int(number)))
+            if image.shape != self.shape[1:]:
+                raise InputError(
+                    f"{str(self.path(int(number)))!r} must have shape {self.shape[1:]} as the first image, got "
+                    f"{image.shape}"
+                )
+            images[row] = image
         return images
 
     def path(self, number: int) -> Path:
@@ -72,44 +62,21 @@ class ImageFiles:
         present = set(list_names(self.folder))
         return self.numbers[[self.pattern.format(n) not in present for n in self.numbers.tolist()]]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # A worker process starts without images in memory, because reading is cheaper than sending.
-        return self.__dict__ | {"_kept": OrderedDict()}
-
-    def _image(self, number: int) -> NDArray[np.float32]:
-        if number in self._kept:
-            self._kept.move_to_end(number)
-            return self._kept[number]
-        image = read_image(self.path(number))
-        if self._row_shape is not None and image.shape != self._row_shape:
-            raise InputError(
-                f"{str(self.path(number))!r} must have shape {self._row_shape} as the first image, got {image.shape}"
-            )
-        if self.keep:
-            image.flags.writeable = False  # it may be returned again
-            self._kept[number] = image
-            if len(self._kept) > self.keep:
-                self._kept.popitem(last=False)
-        return image
-
 
 def read_image(path: Path) -> NDArray[np.float32]:
     """Read the array ``x`` of an npz file as float32. Raise if it contains anything but finite numbers."""
     try:
-        with convert_permission_errors(path), np.load(path, allow_pickle=False) as file:
+        with np.load(path, allow_pickle=False) as file, np.errstate(over="ignore"):
             stored = np.asarray(file["x"])
-    except InputError:
-        raise
+            image = stored.astype(np.float32, casting="same_kind" if stored.dtype.kind == "f" else "safe")
     except FileNotFoundError as error:
         raise MissingDataError(f"file not found: {str(path)!r}; the data set is incomplete") from error
+    except PermissionError:
+        raise
     except KeyError as error:
         raise InputError(f"{str(path)!r} must be an npz file with an array 'x'") from error
     except (zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, OSError) as error:
-        raise InputError(f"cannot read {str(path)!r}: not a complete npz file ({error}); get it again") from error
-    if stored.dtype.kind not in "biuf":
-        raise InputError(f"{str(path)!r} must contain real numbers, got dtype {stored.dtype}; get it again")
-    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite and raise below
-        image = np.asarray(stored, np.float32)
+        raise InputError(f"cannot read {str(path)!r}: not an npz file with numbers ({error}); get it again") from error
     finite = np.isfinite(image)
     if not finite.all():
         raise InputError(

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import is_file, is_folder
 from pyspar.paper.data.files import Location, cache_location, candidate_folders, check_sha256
 from pyspar.paper.data.image_files import ImageFiles
 from pyspar.paper.data.task import Part, RowIndices, ShiftTask
@@ -61,7 +60,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     for place in (
         *candidate_folders("poverty_v1.1", folder), *candidate_folders(NAME, folder), cache_location("poverty_v1.1"),
     ):  # fmt: skip
-        if is_file(place.path / METADATA) and is_folder(place.path / "images"):
+        if (place.path / METADATA).is_file() and (place.path / "images").is_dir():
             return replace(place, missing=_count_missing(place.path))
     raise MissingDataError(
         "data set not found: 'povertymap' (13.1 GB). Get it with: pip install wilds && python -c "
@@ -110,7 +109,8 @@ def load(
     rows = split_rows(metadata, fold)
 
     def make_part(name: str) -> Part:
-        return _make_part(place.path / "images", metadata, rows[name], keep, incomplete=incomplete, name=name)
+        images = _find_images(place.path / "images", rows[name], keep, incomplete=incomplete, name=name)
+        return Part(images, metadata.wealth[images.numbers], metadata.urban[images.numbers])
 
     return ShiftTask(
         name=NAME,
@@ -130,35 +130,20 @@ def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read {str(path)!r}: not a CSV file in UTF-8 ({error}); get it again") from error
-    needed = ("country", "wealthpooled", "urban") if labelled else ("country",)
-    if not rows or any(column not in rows[0] for column in needed):
-        got = ", ".join(map(str, rows[0])) if rows else "no rows"
-        raise InputError(f"{str(path)!r} must have the columns {', '.join(needed)}, got {got}")
-    for line, row in enumerate(rows, 2):
-        if not row["country"]:
-            raise InputError(f"{str(path)!r}, line {line}: the country is missing; get the file again")
-    country = np.array([row["country"] for row in rows])
+        country = np.array([row["country"] for row in rows])
+        wealth = np.array([float(row["wealthpooled"] or "nan") if labelled else np.nan for row in rows])
+        urban = np.array([_URBAN_CODES[row["urban"].strip().lower()] if labelled else RURAL for row in rows])
+    except (KeyError, ValueError, AttributeError, csv.Error) as error:
+        needed = "columns country, wealthpooled (numbers) and urban (True or False)" if labelled else "column country"
+        raise InputError(
+            f"{str(path)!r} must be a CSV file in UTF-8 with the {needed} ({type(error).__name__}: {error})"
+        ) from error
     unknown = sorted(set(country.tolist()) - {name for countries in _COUNTRY_SETS for name in countries})
-    if unknown:
-        raise InputError(f"{str(path)!r} has unknown countries: {', '.join(unknown)}; use the spelling of WILDS")
-    try:
-        wealth = np.array([float(row.get("wealthpooled") or "nan") for row in rows])
-    except ValueError as error:
-        raise InputError(f"{str(path)!r}: the column wealthpooled must be numeric ({error})") from error
+    if unknown or not rows:
+        raise InputError(f"{str(path)!r} has unknown countries or none: {unknown}; use the spelling of WILDS")
     if np.isinf(wealth).any():
-        line = int(np.flatnonzero(np.isinf(wealth))[0]) + 2
-        raise InputError(f"{str(path)!r}, line {line}: the column wealthpooled must be finite, got {wealth[line - 2]}")
-    urban = [_parse_urban(path, line, row.get("urban")) if labelled else RURAL for line, row in enumerate(rows, 2)]
-    return Metadata(wealth, np.array(urban, dtype=np.int64), country)
-
-
-def _parse_urban(path: Path, line: int, text: str | None) -> int:
-    try:
-        return _URBAN_CODES[(text or "").strip().lower()]
-    except KeyError as error:
-        raise InputError(f"{str(path)!r}, line {line}: urban must be True or False, got {text!r}") from error
+        raise InputError(f"{str(path)!r}: the column wealthpooled must be finite")
+    return Metadata(wealth, urban, country)
 
 
 def countries_of(fold: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -192,25 +177,16 @@ def split_rows(metadata: Metadata, fold: str) -> dict[str, RowIndices]:
     return {name: np.sort(part[~np.isnan(metadata.wealth[part])]) for name, part in parts.items()}
 
 
-def _make_part(images: Path, metadata: Metadata, rows: RowIndices, keep: int, *, incomplete: bool, name: str) -> Part:
-    rows = _check_images(images, rows, incomplete=incomplete, name=name)
-    return Part(ImageFiles(images, rows, pattern=PATTERN, keep=keep), metadata.wealth[rows], metadata.urban[rows])
-
-
-def _check_images(images: Path, rows: RowIndices, *, incomplete: bool, name: str) -> RowIndices:
-    """Return the rows that have an image. Raise if one is missing and ``incomplete`` is False."""
-    missing = ImageFiles(images, rows, pattern=PATTERN).missing()
-    if missing.size and not incomplete:
+def _find_images(folder: Path, rows: RowIndices, keep: int, *, incomplete: bool, name: str) -> ImageFiles:
+    """Return the images of rows. If images are missing, raise an error, or drop their rows if ``incomplete``."""
+    missing = ImageFiles(folder, rows, pattern=PATTERN).missing()
+    if (missing.size and not incomplete) or missing.size == rows.size:
+        first = f", first {PATTERN.format(missing[0])}" if missing.size else ""
         raise MissingDataError(
-            f"{missing.size:,} of {rows.size:,} images of the part {name!r} are missing in {str(images)!r}, first "
-            f"{PATTERN.format(missing[0])}; get the complete data set, or pass incomplete=True to drop these rows"
+            f"{missing.size:,} of {rows.size:,} images of the part {name!r} are missing in {str(folder)!r}{first}; get "
+            "the complete data set, pass incomplete=True to drop these rows, or choose another fold"
         )
-    rows = np.setdiff1d(rows, missing)
-    if not rows.size:
-        raise MissingDataError(
-            f"no images of the part {name!r} in {str(images)!r}; get the complete data set, or choose another fold"
-        )
-    return rows
+    return ImageFiles(folder, np.setdiff1d(rows, missing), pattern=PATTERN, keep=keep)
 
 
 def _load_pool(
@@ -219,11 +195,10 @@ def _load_pool(
     """Return the unlabelled images from the test countries (the part test_unlabeled of WILDS)."""
     candidates = [labelled.parent / UNLABELED, *(place.path for place in candidate_folders(UNLABELED, folder))]
     for path in candidates:
-        if is_file(path / UNLABELED_METADATA):
+        if (path / UNLABELED_METADATA).is_file():
             country = read_metadata(path / UNLABELED_METADATA, labelled=False).country
             rows = np.flatnonzero(np.isin(country, countries_of(fold)[1]))
-            rows = _check_images(path / "images", rows, incomplete=incomplete, name="test_unlabeled")
-            return ImageFiles(path / "images", rows, pattern=PATTERN, keep=keep)
+            return _find_images(path / "images", rows, keep, incomplete=incomplete, name="test_unlabeled")
     raise MissingDataError(
         "unlabelled images of 'povertymap' not found (172.7 GB). Get them with: pip install wilds && "
         'python -c "from wilds import get_dataset; '

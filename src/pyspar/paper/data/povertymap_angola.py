@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import is_file
+from pyspar.errors import MissingDataError
 from pyspar.paper.data.files import Location, cache_location, candidate_folders, check_sha256
 from pyspar.paper.data.image_files import read_image
 from pyspar.paper.data.povertymap import METADATA, METADATA_SHA256, RURAL, URBAN, read_metadata
@@ -27,7 +26,7 @@ _VALIDATION_SHARE = 0.2
 def find(folder: str | os.PathLike[str] | None = None) -> Location:
     """Return the folder with the images and the metadata."""
     for place in (*candidate_folders(NAME, folder), *candidate_folders("povertymap", folder), cache_location(NAME)):
-        if is_file(place.path / IMAGES) and is_file(place.path / METADATA):
+        if (place.path / IMAGES).is_file() and (place.path / METADATA).is_file():
             return place
     raise MissingDataError(
         f"data set not found: {NAME!r}. It is computed from 'povertymap': average the images of metadata rows 0 to 854 "
@@ -57,11 +56,6 @@ def load(
         check_sha256(place.path / IMAGES, IMAGES_SHA256, fix=fix)
     metadata = read_metadata(place.path / METADATA)
     X = read_image(place.path / IMAGES)
-    if X.ndim != 4 or len(X) > len(metadata.wealth):
-        raise InputError(
-            f"{str(place.path / IMAGES)!r} must have shape (rows, channels, height, width) with at most "
-            f"{len(metadata.wealth)} rows, those of the metadata, got {X.shape}"
-        )
     urban = metadata.urban[: len(X)]
     training = np.flatnonzero(urban == (URBAN if train == "urban" else RURAL))
     np.random.default_rng(seed).shuffle(training)

@@ -10,22 +10,20 @@ After Yao et al. (2022). The images themselves: Xiao, Rasul and Vollgraf (2017),
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
-from collections.abc import Callable
+import zlib
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.core.arrays import Vector
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import is_file, list_names
 from pyspar.paper.data.cache import Arrays, load_or_build
-from pyspar.paper.data.files import CACHE, Location, cache_folder, cache_location, candidate_folders
-from pyspar.paper.data.idx import read_idx_images
+from pyspar.paper.data.files import CACHE, Location, cache_folder, cache_location, candidate_folders, list_names
 from pyspar.paper.data.task import Part, ShiftTask
-from pyspar.paper.parameters import check_choice
 
 NAME = "rcf-mnist"
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
@@ -39,9 +37,7 @@ _MAX_DARK_PIXEL = 5
 _PARTS = ("train", "val", "test")
 _CHUNK_ROWS = 4000
 
-Interpolation = Literal["nearest", "bilinear"]
 Images = NDArray[np.uint8]
-Watch = Callable[[int, int], None]
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> Location:
@@ -55,7 +51,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     ):
         for ending in (".gz", ""):
             path = place.path / f"train-images-idx3-ubyte{ending}"
-            if is_file(path):
+            if path.is_file():
                 return Location(path, place.place)
     built = cache_folder() / NAME
     if any(name.startswith(f"{_VERSION}-") and name.endswith(".npz") for name in list_names(built)):
@@ -73,27 +69,23 @@ def load(
     *,
     seed: int = 0,
     rows: int | None = None,
-    interpolation: Interpolation = "nearest",
-    watch: Watch | None = None,
 ) -> ShiftTask:
     """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28).
 
-    ``rows`` builds a small version with this number of images, which is not cached. ``interpolation`` is "nearest" as
-    in the authors' code, or "bilinear". ``watch(done, total)`` is called while images are built.
+    ``rows`` builds a small version with this number of images, which is not cached.
     """
-    check_choice("interpolation", interpolation, ("nearest", "bilinear"))
     location = find(folder)
-    key = f"{_VERSION}-{interpolation}-seed{seed}"
+    key = f"{_VERSION}-nearest-seed{seed}"
     if rows is not None:
         images = _read_images(location)
         if not 6 <= rows <= len(images):
             raise InputError(f"rows must be in [6, {len(images)}], got {rows}")
-        arrays = build(images[:rows], seed, interpolation, watch)
+        arrays = build(images[:rows], seed)
     elif location.path.is_dir():  # Fashion-MNIST is not available, only the cache
-        arrays = load_or_build(NAME, key, lambda: build(_read_images(location), seed, interpolation, watch))
+        arrays = load_or_build(NAME, key, lambda: build(_read_images(location), seed))
     else:
         images = _read_images(location)  # also if the cache is used, so that a changed file raises an error
-        arrays = load_or_build(NAME, key, lambda: build(images, seed, interpolation, watch))
+        arrays = load_or_build(NAME, key, lambda: build(images, seed))
     train, val, test = (Part(arrays[f"{p}_X"], arrays[f"{p}_y"], arrays[f"{p}_group"]) for p in _PARTS)
     return ShiftTask(
         name=NAME,
@@ -106,7 +98,7 @@ def load(
     )
 
 
-def build(images: Images, seed: int, interpolation: Interpolation = "nearest", watch: Watch | None = None) -> Arrays:
+def build(images: Images, seed: int) -> Arrays:
     """Split, rotate and colour images. Equal images and seeds give equal bytes."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(images))
@@ -120,15 +112,16 @@ def build(images: Images, seed: int, interpolation: Interpolation = "nearest", w
         X = np.empty((chosen.size, 3, *images.shape[1:]), np.uint8)
         for start in range(0, chosen.size, _CHUNK_ROWS):
             chunk = slice(start, start + _CHUNK_ROWS)
-            X[chunk] = colour_images(rotate(images[chosen[chunk]], 360 * label[chunk], interpolation), red[chunk])
-            if watch is not None:
-                watch(edges[number] + min(start + _CHUNK_ROWS, chosen.size), len(images))
+            X[chunk] = colour_images(rotate(images[chosen[chunk]], 360 * label[chunk]), red[chunk])
         arrays |= {f"{part}_X": X, f"{part}_y": label, f"{part}_group": group}
     return arrays
 
 
-def rotate(images: Images, degrees: Vector, interpolation: Interpolation = "nearest") -> Images:
-    """Rotate each image counter-clockwise about its centre. Pixels from outside the image are black."""
+def rotate(images: Images, degrees: Vector) -> Images:
+    """Rotate each image counter-clockwise about its centre to the nearest pixels, as in the authors' code.
+
+    Pixels from outside the image are black.
+    """
     height, width = images.shape[1:]
     down, right = np.meshgrid(np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij")
     angle = np.deg2rad(degrees)[:, None, None]
@@ -136,13 +129,11 @@ def rotate(images: Images, degrees: Vector, interpolation: Interpolation = "near
     # For each pixel of the result, the position in the original: the inverse rotation.
     i = cos * down + sin * right + (height - 1) / 2
     j = cos * right - sin * down + (width - 1) / 2
-    if interpolation == "nearest":
-        return _take_pixels(images, np.floor(i + 0.5).astype(np.intp), np.floor(j + 0.5).astype(np.intp))
-    low_i, low_j = np.floor(i).astype(np.intp), np.floor(j).astype(np.intp)
-    di, dj = i - low_i, j - low_j
-    top = _take_pixels(images, low_i, low_j) * (1 - dj) + _take_pixels(images, low_i, low_j + 1) * dj
-    bottom = _take_pixels(images, low_i + 1, low_j) * (1 - dj) + _take_pixels(images, low_i + 1, low_j + 1) * dj
-    return np.asarray(np.rint(top * (1 - di) + bottom * di), np.uint8)
+    i, j = np.floor(i + 0.5).astype(np.intp), np.floor(j + 0.5).astype(np.intp)
+    inside = (i >= 0) & (i < height) & (j >= 0) & (j < width)
+    flat = np.where(inside, i * width + j, 0).reshape(len(images), -1)
+    values = np.take_along_axis(images.reshape(len(images), -1), flat, axis=1).reshape(i.shape)
+    return np.where(inside, values, 0).astype(np.uint8)
 
 
 def colour_images(grey: Images, red: Vector) -> Images:
@@ -164,6 +155,21 @@ def _read_images(location: Location) -> Images:
     return read_idx_images(location.path, sha256=IMAGES_SHA256)
 
 
+def read_idx_images(path: Path, *, sha256: str) -> Images:
+    """Return the images of an IDX file, the format of MNIST: 16 bytes with the sizes, then the pixels.
+
+    The checksum is that of the decompressed bytes, because gzip headers differ between distributions.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read {str(path)!r}: not a complete gzip file ({error}); get it again") from error
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256} after decompression, got {actual}")
+    return np.frombuffer(data, np.uint8, offset=16).reshape(-1, 28, 28)
+
+
 def _draw_groups(part: str, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the group of each image. Exactly 80 % of the part are in the more frequent group."""
     if part == "val":
@@ -172,12 +178,3 @@ def _draw_groups(part: str, n: int, rng: np.random.Generator) -> NDArray[np.int6
     group = np.full(n, rare, np.int64)
     group[rng.permutation(n)[: int(_MAIN_SHARE * n)]] = frequent
     return group
-
-
-def _take_pixels(images: Images, i: NDArray[np.intp], j: NDArray[np.intp]) -> Images:
-    """Return images[k, i[k], j[k]], and 0 outside the image."""
-    n, height, width = images.shape
-    inside = (i >= 0) & (i < height) & (j >= 0) & (j < width)
-    flat = np.where(inside, i * width + j, 0).reshape(n, -1)
-    values = np.take_along_axis(images.reshape(n, -1), flat, axis=1).reshape(i.shape)
-    return np.where(inside, values, 0).astype(np.uint8)

@@ -1,23 +1,38 @@
-"""Data sets by name: list them, find their files, and load them."""
+"""Data sets by name: list them, find their files, load them and check them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
-from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import UnreadableError, convert_permission_errors
-from pyspar.paper.data.catalogue import DATASETS
-from pyspar.paper.data.files import Location, check_folders
+import numpy as np
+
+from pyspar.errors import InputError, MissingDataError, MissingExtraError, collect_warnings
+from pyspar.paper.data.catalogue import DATASETS, DatasetEntry
+from pyspar.paper.data.files import Location, named_folder
 from pyspar.paper.data.task import ShiftTask
-from pyspar.paper.parameters import check_integer
-from pyspar.wording import suggest_name
+from pyspar.paper.parameters import check_integer, check_name
 
 Folder = str | os.PathLike[str] | None
 State = Literal["found", "missing", "changed", "incomplete", "unreadable"]
+
+
+class UnreadableError(InputError):
+    """A file or folder of a data set cannot be read because of its permissions."""
+
+
+@contextmanager
+def _convert_permission_errors() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise UnreadableError(f"cannot read {error.filename!r}: permission denied; change its permissions") from error
 
 
 def names() -> tuple[str, ...]:
@@ -45,12 +60,10 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
     """
     function = _import_module(name).load
     known = [parameter for parameter in inspect.signature(function).parameters if parameter not in ("folder", "seed")]
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        available = f"its options are {', '.join(known)}" if known else "it has no options"
-        raise InputError(f"{name!r} has no option {', '.join(unknown)}; {available}")
+    for option in options:
+        check_name(f"option of {name}", option, known)
     seed = check_integer("seed", seed, low=0)
-    with convert_permission_errors():
+    with _convert_permission_errors():
         task: ShiftTask = function(folder, seed=seed, **options)
     return task
 
@@ -58,14 +71,14 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
 def where(name: str, folder: Folder = None) -> Location:
     """Return the location of a data set, or raise ``MissingDataError`` with the way to get it."""
     module = _import_module(name)
-    with convert_permission_errors():
+    with _convert_permission_errors():
         location: Location = module.find(folder)
     return location
 
 
 def state_of(name: str, folder: Folder = None) -> State:
     """Return the state of a data set in one word. Raise if ``folder`` is not a folder."""
-    check_folders(folder)
+    named_folder(folder)
     try:
         location = where(name, folder)
     except MissingDataError:
@@ -77,13 +90,59 @@ def state_of(name: str, folder: Folder = None) -> State:
     return "incomplete" if location.missing else "found"
 
 
-def check_name(name: str) -> None:
-    """Raise if there is no data set with this name."""
-    if name not in DATASETS:
-        hint = suggest_name(name, DATASETS) or f"the data sets are {', '.join(DATASETS)}"
-        raise InputError(f"unknown data set {name!r}; {hint}")
-
-
 def _import_module(name: str) -> ModuleType:
-    check_name(name)
-    return importlib.import_module(DATASETS[name].module)
+    return importlib.import_module(DATASETS[check_name("data set", name, DATASETS)].module)
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of a check. ``detail`` is the location, the way to get the data set, or the problem."""
+
+    name: str
+    state: Literal["good", "missing", "wrong"]
+    detail: str
+
+
+def check_dataset(name: str, folder: Folder = None) -> CheckResult:
+    """Find and load a data set, and compare it with its entry in the catalogue.
+
+    Files with a known checksum are hashed. Every image file must exist, and the first and last image of each part are
+    read.
+    """
+    try:
+        location = where(name, folder)
+    except MissingDataError as error:
+        return CheckResult(name, "missing", str(error))
+    except InputError as error:
+        return CheckResult(name, "wrong", str(error))
+    try:
+        with collect_warnings() as warned:
+            task = load(name, folder=folder)
+            problems = _find_problems(DATASETS[name], task)
+    except (InputError, MissingExtraError) as error:
+        return CheckResult(name, "wrong", str(error))
+    except Exception as error:  # noqa: BLE001 - one unreadable data set must not stop the check of the others
+        return CheckResult(name, "wrong", f"cannot read {location.path} ({type(error).__name__}: {error})")
+    if problems:
+        return CheckResult(name, "wrong", f"{location.path}: {'; '.join(problems)}")
+    notes = "".join(f"; note: {text}" for text in warned)
+    return CheckResult(name, "good", f"{location.path}, in {location.place}{notes}")
+
+
+def _find_problems(entry: DatasetEntry, task: ShiftTask) -> list[str]:
+    parts = {"training": task.train, "validation": task.val, "test": task.test}
+    problems = []
+    rows = tuple(len(part) for part in parts.values())
+    if entry.parts and rows != entry.parts:
+        problems.append(f"expected {entry.parts} rows in the training, validation and test parts, got {rows}")
+    for name, part in parts.items():
+        expected = (len(part), *entry.shape)
+        if not len(part):
+            problems.append(f"the {name} part is empty")
+        elif tuple(part.X.shape) != expected:
+            problems.append(f"expected {name} inputs of shape {expected}, got {tuple(part.X.shape)}")
+        elif not np.isfinite(np.asarray(part.X[np.array([0, len(part) - 1])], np.float64)).all():
+            problems.append(f"the {name} inputs contain NaN or infinity")
+        if not np.isfinite(part.y).all():
+            problems.append(f"the {name} labels contain NaN or infinity")
+    return problems

@@ -6,7 +6,6 @@ other record, and every number that has no record, is a problem with the command
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,25 +61,13 @@ def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Prob
     n_seeds = suite.seeds if suite.recorded_seeds is None else suite.recorded_seeds
     if not records and not n_seeds:
         return []
-    expected = set(map(_identify, _expected_records(suite, records, n_seeds)))
-    actual = Counter(map(_identify, records))
-    absent, unexpected = expected - set(actual), set(actual) - expected
-    stale_cells = {i.cell for i in absent} & {i.cell for i in unexpected}
+    expected, actual = _group_settings(_expected_records(suite, records, n_seeds)), _group_settings(records)
     problems: dict[tuple[Any, ...], list[int]] = {}
-    for identity in absent:
-        if identity.cell not in stale_cells:
-            problems.setdefault(("missing", identity.row, "no record"), []).append(identity.seed)
-    wanted = {identity.cell: identity for identity in absent}
-    for identity in unexpected:
-        if identity.cell in stale_cells:
-            reason = identity.difference(wanted[identity.cell])
-            problems.setdefault(("stale", identity.row, reason), []).append(identity.seed)
-        else:
-            reason = "the suite does not ask for this record"
-            problems.setdefault(("orphaned", identity.row, reason), []).append(identity.seed)
-    for identity, count in actual.items():
-        if count > 1:
-            problems.setdefault(("orphaned", identity.row, "several records of one number"), []).append(identity.seed)
+    for cell in expected.keys() | actual.keys():
+        problem = _judge_cell(expected.get(cell, []), actual.get(cell, []))
+        if problem is not None:
+            kind, reason = problem
+            problems.setdefault((kind, cell[:2], reason), []).append(cell[2])
     for row in _unmeasured_cells(suite):
         problems.setdefault(("missing", row, "published, and the suite does not measure it"), [])
     only_recipes = all(kind == "stale" and reason.startswith("recipe") for kind, _, reason in problems)
@@ -92,39 +79,31 @@ def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Prob
     ]
 
 
-@dataclass(frozen=True)
-class _Identity:
-    """What must agree between a record and the suite: the number, the settings of its run, and its recipe."""
+def _group_settings(records: Iterable[Record]) -> dict[tuple[Any, ...], list[tuple[int, str]]]:
+    """Return the recipes and settings of records by data set, method, seed, metric and position.
 
-    task: str
-    method: str
-    metric: str
-    at: float | None
-    seed: int
-    settings: str
-    recipe: int
-
-    @property
-    def cell(self) -> tuple[Any, ...]:
-        return self.task, self.method, self.metric, self.at, self.seed
-
-    @property
-    def row(self) -> tuple[str, str]:
-        return self.task, self.method
-
-    def difference(self, other: _Identity) -> str:
-        """Return how a record differs from the expected one."""
-        if self.recipe != other.recipe:
-            return f"recipe {self.recipe}, the current one is {other.recipe}"
-        return "the settings of the suite changed"
+    A search has several settings for one number. Seeds may be trained in several batches, and on any device.
+    """
+    settings: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
+    for record in records:
+        cell = record.task, record.method, record.seed, record.metric, record.at
+        spec = {name: value for name, value in record.spec.items() if name not in ("seeds", "device")}
+        settings.setdefault(cell, []).append((record.recipe, canonical_json(spec)))
+    return settings
 
 
-def _identify(record: Record) -> _Identity:
-    """Return the identity of a record. Seeds may be trained in several batches, and on any device."""
-    spec = {name: value for name, value in record.spec.items() if name not in ("seeds", "device")}
-    return _Identity(
-        record.task, record.method, record.metric, record.at, record.seed, canonical_json(spec), record.recipe
-    )
+def _judge_cell(expected: list[tuple[int, str]], actual: list[tuple[int, str]]) -> tuple[str, str] | None:
+    """Return the kind of problem and its reason, or None if the records have the expected settings."""
+    absent, unexpected = set(expected) - set(actual), set(actual) - set(expected)
+    if absent and unexpected:
+        recipe, current = min(unexpected)[0], min(absent)[0]
+        changed = f"recipe {recipe}, the current one is {current}" if recipe != current else ""
+        return "stale", changed or "the settings of the suite changed"
+    if absent:
+        return "missing", "no record"
+    if unexpected:
+        return "orphaned", "the suite does not ask for this record"
+    return ("orphaned", "several records of one number") if len(actual) > len(set(expected)) else None
 
 
 def _expected_records(suite: Suite, records: list[Record], n_seeds: int) -> list[Record]:

@@ -18,7 +18,7 @@ from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head, predict_with_heads
-from pyspar.paper.runs.records import Record
+from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
@@ -35,13 +35,13 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
 
     def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
         seed = spec.seeds[0]
-        training = outcome.timing["train"]
+        training = outcome.training["seconds"]["train"]
         yield Record(spec.task, spec.objective, seed, METRIC, training)
         if spec.objective == BASE:
             features = RunFolder.of(options.out, spec).read_features(seed)
             start = time.perf_counter()
             predict_with_heads(features, [Head("SpAR")])
-            adapting = outcome.timing["features"] + time.perf_counter() - start
+            adapting = outcome.training["seconds"]["features"] + time.perf_counter() - start
             yield Record(spec.task, f"{BASE} + SpAR", seed, METRIC, training + adapting)
             yield Record(spec.task, "SpAR alone", seed, METRIC, adapting)
 
@@ -52,7 +52,6 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         replace(options, jobs=1),
         progress,
         make_records=make_records,
-        keep_features=True,
         needs_features=True,
         resume=False,
     )
@@ -76,7 +75,8 @@ def _separate_seeds(specs: list[RunSpec]) -> list[RunSpec]:
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
     """Return seconds and ratios next to the published ratios."""
     (published_cells,) = published("cost").cells.values()
-    tasks = list(dict.fromkeys(r.task for r in records))
+    values = group_values(records, "task", "method")
+    tasks = list(dict.fromkeys(task for task, _ in values))
     header = ["method", "published ratio to ERM"]
     for task in tasks:
         header += [f"{task}, seconds", "ratio to ERM"]
@@ -84,7 +84,7 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
     for method, (minutes, _) in published_cells.items():
         row = [method, f"{float(minutes) / float(published_cells[BASE][0]):.2f}"]
         for task in tasks:
-            ours, base = ([r.value for r in records if (r.task, r.method) == (task, name)] for name in (method, BASE))
+            ours, base = (values.get((task, name), []) for name in (method, BASE))
             if ours and base:
                 row += [f"{np.mean(ours):.3g} ± {np.std(ours):.2g}", f"{np.mean(ours) / np.mean(base):.2f}"]
             else:

@@ -18,7 +18,7 @@ from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, res
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.metrics import round_to_float32
-from pyspar.paper.runs.records import Record
+from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
@@ -48,7 +48,6 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         options,
         progress,
         make_records=make_records,
-        keep_features=True,
         needs_features=True,
     )
 
@@ -90,17 +89,15 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
 
 def _group_curves(records: list[Record]) -> dict[tuple[str, str], Vector]:
     """Return the curve of the first seed by data set and sample, in decreasing order."""
-    curves: dict[tuple[str, str], list[float]] = {}
-    first = {task: min(r.seed for r in records if r.task == task) for task in {r.task for r in records}}
-    for r in sorted(records, key=lambda r: r.at or 0):
-        if r.seed == first[r.task]:
-            curves.setdefault((r.task, r.method), []).append(r.value)
     tasks = dict.fromkeys(r.task for r in records)
+    first = {task: min(r.seed for r in records if r.task == task) for task in tasks}
+    ordered = sorted(records, key=lambda r: r.at or 0)
+    curves = group_values((r for r in ordered if r.seed == first[r.task]), "task", "method")
     return {(t, m): np.array(curves[t, m]) for t in tasks for m in (INSIDE, OUTSIDE) if (t, m) in curves}
 
 
 def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
     """Draw the curves."""
-    from pyspar.paper.output.suite_figures import draw_inflation_curves
+    from pyspar.paper.output.figures import draw_inflation_curves
 
     return [draw_inflation_curves(_group_curves(records), folder / "inflation-networks.png")] if records else []

@@ -1,4 +1,7 @@
-"""The tables of methods: each training method with its own head and with other heads, next to the published numbers."""
+"""The tables of methods: each training method with its own head and with other heads, next to the published numbers.
+
+Further tables show the gains from adapting: adapted heads compared with the trained head and with least squares.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,48 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import t as student
 
-from pyspar.paper.experiments.gains import MIN_SEEDS, make_gain_sheets
+from pyspar.core.arrays import Vector
 from pyspar.paper.experiments.published import published, published_cells
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.metrics import metric_title
-from pyspar.paper.runs.records import Record
+from pyspar.paper.runs.metrics import lower_is_better, metric_title
+from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.terminal import Progress
 
+MIN_SEEDS = 3
+"""Fewer seeds get no verdict: with two, the standard error of the mean has one degree of freedom."""
+
+CONFIDENCE = 0.95
+
+_GAIN_HEADER = ("method", "against", "published", "our gain", "better in", "")
+_GAIN_NOTE = (
+    "A gain is positive if adapting is better: mean ± standard error of the difference, seed by seed. The last column "
+    f"says better or worse if zero is outside the {CONFIDENCE:.0%} confidence interval of Student's t for this number "
+    f"of seeds, for each row separately. Fewer than {MIN_SEEDS} seeds get no verdict."
+)
+
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     """Train every method on every data set, and score every head."""
-    return run_specs(suite, options.specs(suite), _heads(suite), options, progress)
+    return run_specs(suite, options.specs(suite), heads_of(suite), options, progress)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
     """Return the records of every method and head, with nan as their values."""
-    return expected_scores(suite, specs, _heads(suite))
+    return expected_scores(suite, specs, heads_of(suite))
 
 
-def _heads(suite: Suite) -> list[Head]:
-    return [Head(name, adapt_to=suite.adapt_to) for name in suite.heads]
+def heads_of(suite: Suite) -> list[Head]:
+    """Return the heads of a suite. If it has several values of alpha, there is a head SpAR for each of them."""
+    if "alphas" not in suite.extra:
+        return [Head(name, adapt_to=suite.adapt_to) for name in suite.heads]
+    heads = [Head(name) for name in suite.heads if name != "SpAR"]
+    return heads + [Head("SpAR", {"alpha": alpha}) for alpha in suite.extra["alphas"]]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
@@ -43,7 +63,7 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
 
 def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
     """Draw the methods next to the published numbers."""
-    from pyspar.paper.output.suite_figures import draw_methods
+    from pyspar.paper.output.figures import draw_methods
 
     cells = compare_methods(suite, records) if suite.extra.get("figure", True) else []
     if not cells:
@@ -92,10 +112,7 @@ class Comparison:
 
 def compare_methods(suite: Suite, records: Iterable[Record]) -> list[Comparison]:
     """Return the cells of the table in the order of the records."""
-    values: dict[tuple[str, str, str], list[float]] = {}
-    for r in records:
-        if r.metric in suite.metrics:
-            values.setdefault((r.task, r.method, r.metric), []).append(r.value)
+    values = group_values((r for r in records if r.metric in suite.metrics), "task", "method", "metric")
     n_published = published(suite.published).n if suite.published else 0
     cells = []
     for (task, method, metric), ours in values.items():
@@ -129,3 +146,72 @@ def _row(cell: Comparison, seeds: int) -> tuple[str, ...]:
         " ± ".join(cell.ours) + (f" ({n} seed{'s' * (n > 1)})" if n < seeds else ""),
         NO_VALUE if cell.difference is None or n < MIN_SEEDS else f"{cell.difference:+.1f} SE",
     )
+
+
+def make_gain_sheets(suite: Suite, records: Iterable[Record]) -> list[Sheet]:
+    """Return a table for each data set and metric. A note under the last one explains the columns."""
+    values: dict[tuple[str, str, str], dict[int, float]] = {}
+    for r in records:
+        if r.metric in suite.metrics:
+            values.setdefault((r.task, r.metric, r.method), {})[r.seed] = r.value
+    rows: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for task, metric, method in values:
+        base, plus, head = method.rpartition(" + ")
+        if not plus or head.startswith("OLS"):
+            continue
+        for other in dict.fromkeys((base, f"{base} + OLS", f"{base} + {head.replace('SpAR', 'OLS', 1)}")):
+            if (task, metric, other) in values:
+                theirs = published_gain(suite, task, metric, method, other)
+                text = NO_VALUE if theirs is None else f"{theirs:+.3f}"
+                measured = _measured_gain(metric, values[task, metric, method], values[task, metric, other])
+                rows.setdefault((task, metric), []).append((method, other, text, *measured))
+    order = [(task, metric) for task in dict.fromkeys(t for t, _ in rows) for metric in suite.metrics]
+    sheets = [
+        Sheet(f"Where adapting helps, {task}: {metric_title(metric)}", _GAIN_HEADER, rows[task, metric])
+        for task, metric in order
+        if (task, metric) in rows
+    ]
+    if sheets:
+        sheets[-1] = replace(sheets[-1], notes=(_GAIN_NOTE,))
+    return sheets
+
+
+def judge_gain(gain: Vector) -> str:
+    """Return the verdict on the gains of all seeds.
+
+    The interval uses Student's t: two standard errors cover 95 % for many seeds, but 70 % for two.
+
+    >>> [judge_gain(np.array(gain)) for gain in ([0.30, 0.31], [0.30, 0.31, 0.32], [0.0, 0.3, 0.6])]
+    ['-', 'better', 'no difference seen']
+    """
+    if not gain.any():
+        return "the same"
+    if gain.size < MIN_SEEDS or not np.isfinite(gain).all():
+        return NO_VALUE
+    if abs(gain.mean()) < student.ppf((1 + CONFIDENCE) / 2, gain.size - 1) * _standard_error(gain):
+        return "no difference seen"
+    return "better" if gain.mean() > 0 else "worse"
+
+
+def _standard_error(gain: Vector) -> float:
+    return float(gain.std(ddof=1) / np.sqrt(gain.size)) if gain.size > 1 else float("nan")
+
+
+def _measured_gain(metric: str, adapted: dict[int, float], baseline: dict[int, float]) -> tuple[str, str, str]:
+    """Return the mean gain, the number of seeds with a gain, and the verdict."""
+    gain = sign_of(metric) * np.array([baseline[seed] - adapted[seed] for seed in sorted(adapted) if seed in baseline])
+    error = f" ± {_standard_error(gain):.3f}" if gain.size > 1 else ""
+    return f"{gain.mean():+.3f}{error}", f"{int((gain > 0).sum())} of {gain.size}", judge_gain(gain)
+
+
+def published_gain(suite: Suite, task: str, metric: str, method: str, other: str) -> float | None:
+    """Return the published gain of a method over another one, or None if there is none."""
+    cells = published_cells(suite.published, metric, suite.published_task(task))
+    if method not in cells or other not in cells:
+        return None
+    return sign_of(metric) * (float(cells[other][0]) - float(cells[method][0]))
+
+
+def sign_of(metric: str) -> float:
+    """Return 1 if smaller values of a metric are better, else -1."""
+    return 1.0 if lower_is_better(metric) else -1.0

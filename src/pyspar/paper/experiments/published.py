@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from pyspar.paper.runs.registry import check_name
+from pyspar.paper.parameters import check_name
 
 Cells = dict[str, dict[str, tuple[str, str]]]
 
@@ -20,8 +20,6 @@ class PublishedTable:
     ``n`` is the number of runs in a mean.
     """
 
-    label: str
-    what: str
     cells: Cells
     n: int = 10
 
@@ -41,7 +39,7 @@ def published(name: str, metric: str | None = None) -> PublishedTable:
         task: {method: (numbers[column], numbers[column + 1]) for method, numbers in rows.items()}
         for task, rows in entry["cells"].items()
     }
-    return PublishedTable(entry["label"], entry["what"], cells, entry.get("n", 10))
+    return PublishedTable(cells, entry.get("n", 10))
 
 
 def published_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str]]:

@@ -6,15 +6,15 @@ import importlib
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pyspar.errors import MissingExtraError
 from pyspar.paper.data.registry import state_of
-from pyspar.paper.experiments.base import SuiteKind
 from pyspar.paper.experiments.suite import Block, Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Result, format_csv, format_result, write_text
+from pyspar.paper.output.tables import Result, Sheet, format_csv, format_result, write_text
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Options
+from pyspar.paper.runs.run_suite import Options, SuiteRecords
+from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
 from pyspar.terminal import SILENT, Progress
 
@@ -27,6 +27,28 @@ KINDS = {
     "cost": "pyspar.paper.experiments.cost",
 }
 """The kinds of suites, and the modules that define the functions of :class:`SuiteKind`."""
+
+
+class SuiteKind(Protocol):
+    """The functions that a module for a kind of suite defines.
+
+    Tables and figures depend on the records only, so that they can be made again without running anything.
+    """
+
+    def gather(self, suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+        """Do the missing runs of a suite, and return its records."""
+
+    def expect(self, suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
+        """Return the records that the specs of a suite lead to, with nan as their values.
+
+        Where the data decide what is measured, such as the best setting of a search, existing records are used.
+        """
+
+    def present(self, suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
+        """Return the tables of a suite and remarks about them."""
+
+    def draw_figures(self, suite: Suite, records: list[Record], folder: Path) -> list[Path]:
+        """Draw the figures of a suite into a folder, and return their paths."""
 
 
 def select_suites(names: list[str]) -> list[Suite]:
@@ -65,7 +87,12 @@ def reproduce(suite: Suite, options: Options, progress: Progress = SILENT) -> Re
         failures=gathered.failures,
         notices=[*gathered.notices, *result.notices],
     )
-    return write_result(result, folder)
+    files = [
+        folder / "records.jsonl",
+        write_text(folder / "table.md", format_result(result)),
+        write_text(folder / "table.csv", format_csv(result.sheets)),
+    ]
+    return replace(result, files=files + result.files)
 
 
 def make_result(suite: Suite, records: list[Record], figures: Path | None) -> Result:
@@ -94,16 +121,6 @@ def select_findings(suite: Suite, records: list[Record]) -> tuple[str, ...]:
     return suite.found if complete else ()
 
 
-def write_result(result: Result, folder: Path) -> Result:
-    """Write the tables of a result as Markdown and CSV, and return the result with the paths of all files."""
-    files = [
-        folder / "records.jsonl",
-        write_text(folder / "table.md", format_result(result)),
-        write_text(folder / "table.csv", format_csv(result.sheets)),
-    ]
-    return replace(result, files=files + result.files)
-
-
 def import_kind(suite: Suite) -> SuiteKind:
     """Return the module for the kind of a suite."""
     return cast(SuiteKind, importlib.import_module(KINDS[suite.kind]))
@@ -115,7 +132,7 @@ def describe_suites(data: Path | None) -> list[tuple[str, str, str]]:
     for name in list_suite_names():
         suite = read_suite(name)
         missing = [f"needs pyspar[{extra}]" for extra in find_missing_extras(suite)]
-        missing += [text for tasks in suite.tasks if (text := _missing_data(tasks, data))]
+        missing += [text for block in suite.blocks if (text := _missing_data(block.tasks, data))]
         rows.append((name, suite.about, ", ".join(dict.fromkeys(missing)) or "ready"))
     return rows
 
@@ -139,7 +156,7 @@ def make_miniature(suite: Suite) -> Suite:
     """Return a suite that does the same steps in seconds, with two seeds and two epochs on generated data."""
     pool = "pool" if suite.adapt_to == "unlabeled" else "yes"
     blocks = tuple(_shrink_block(block, pool) for block in suite.blocks)
-    extra = {**suite.extra, "draws": 2, "alphas": [0.5, 0.999]}
+    extra = {name: {"draws": 2, "alphas": [0.5, 0.999]}.get(name, value) for name, value in suite.extra.items()}
     return replace(suite, blocks=blocks, seeds=2, extra=extra, found=())
 
 

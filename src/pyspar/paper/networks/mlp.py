@@ -31,10 +31,9 @@ class MLP(nn.Module):
         features: Tensor = self.trunk(self.stem(x))
         return features
 
-    # The fingerprint of a checkpoint includes the code of `forward`: changing it invalidates existing checkpoints.
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.head(self.features(x))
-        return found
+        prediction: Tensor = self.head(self.features(x))
+        return prediction
 
     def __repr__(self) -> str:
         return f"MLP({' -> '.join(map(str, self.sizes))})"

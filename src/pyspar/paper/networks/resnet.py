@@ -79,11 +79,10 @@ class ResNet(nn.Module):
         features: Tensor = self.trunk(self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
         return features
 
-    # The fingerprint of a checkpoint includes the code of `forward`: changing it invalidates existing checkpoints.
     def forward(self, x: Tensor) -> Tensor:
         """Return the predictions, of shape (B, outputs)."""
-        found: Tensor = self.head(self.features(x))
-        return found
+        prediction: Tensor = self.head(self.features(x))
+        return prediction
 
     def __repr__(self) -> str:
         channels, outputs = self.stem.get_submodule("conv1").in_channels, self.head.out_features

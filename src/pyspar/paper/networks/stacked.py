@@ -8,7 +8,7 @@ and draw no random numbers.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -64,7 +64,7 @@ def can_stack(networks: Sequence[nn.Module]) -> bool:
             return False
     if any(_has_tied_weights(network) or _has_hooks(network) for network in networks):
         return False
-    return len({_describe(network) for network in networks}) == 1
+    return len({describe_network(network) for network in networks}) == 1
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
@@ -79,7 +79,9 @@ def stack(networks: Sequence[nn.Module]) -> nn.Module:
             "networks must have one architecture of linear layers and elementwise functions, without tied weights and "
             f"hooks, got {', '.join(sorted({repr(n) for n in networks})) or 'none'}"
         )
-    return _replace_layers(networks[0], {name: _stack_layer(networks, name) for name in _linear_names(networks[0])})
+    names = [name for name, layer in networks[0].named_modules() if isinstance(layer, nn.Linear)]
+    stacked = {name: StackedLinear([n.get_submodule(name) for n in networks]) for name in names}  # type: ignore[misc]
+    return _replace_layers(networks[0], stacked)
 
 
 def unstack(network: nn.Module) -> list[nn.Module]:
@@ -91,21 +93,13 @@ def unstack(network: nn.Module) -> list[nn.Module]:
     return [_replace_layers(network, {name: layer.extract(i) for name, layer in layers.items()}) for i in range(count)]
 
 
-def _stack_layer(networks: Sequence[nn.Module], name: str) -> nn.Module:
-    return StackedLinear([network.get_submodule(name) for network in networks])  # type: ignore[misc]
-
-
-def _replace_layers(network: nn.Module, layers: dict[str, nn.Module]) -> nn.Module:
+def _replace_layers(network: nn.Module, layers: Mapping[str, nn.Module]) -> nn.Module:
     """Return a copy of a network with the layers of these names replaced."""
     if "" in layers:  # the network itself is one layer
         return layers[""]
     # deepcopy uses the layers in memo instead of copies.
     memo = {id(network.get_submodule(name)): layer for name, layer in layers.items()}
     return copy.deepcopy(network, memo)
-
-
-def _linear_names(network: nn.Module) -> list[str]:
-    return [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear)]
 
 
 def _has_tied_weights(network: nn.Module) -> bool:
@@ -124,7 +118,8 @@ def _has_hooks(network: nn.Module) -> bool:
     return hooked or patched or any(parameter._backward_hooks for parameter in network.parameters())
 
 
-def _describe(network: nn.Module) -> tuple[str, ...]:
+def describe_network(network: nn.Module) -> tuple[str, ...]:
+    """Return texts with the layers of a network, and the shape, dtype and trainability of its parameters."""
     layers = tuple(f"{name}: {layer!r}" for name, layer in network.named_modules() if not list(layer.children()))
     tensors = tuple(f"{name}: {tuple(t.shape)} {t.dtype} {t.requires_grad}" for name, t in network.named_parameters())
     return (type(network).__name__, *layers, *tensors)

@@ -1,24 +1,65 @@
 """Objectives that align the features: squared error on the source plus a penalty on the distance to the target.
 
-Each class combines a weight with one of the functions in :mod:`pyspar.paper.objectives.penalties` and
-:mod:`~pyspar.paper.objectives.penalties_subspace`. Source and target pass through the network separately, so that batch
-norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
+Each class combines a weight with a penalty, a pure function of features of shape (..., B, D). The leading axes are
+seeds, and a penalty has one value per seed. Source and target may have different numbers of rows. They pass through the
+network separately, so that batch norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.base import Batch, Network, Objective, ParameterRepr, mean_squared_error
-from pyspar.paper.objectives.penalties import coral_penalty, norm_radius_penalty, norm_step_penalty
+from pyspar.paper.objectives.base import Batch, Network, Objective, in_full_precision, mean_squared_error
 from pyspar.paper.objectives.penalties_subspace import dare_gram_penalty, rsd_penalty
-from pyspar.paper.parameters import check_choice, check_number
+from pyspar.paper.parameters import check_number
 
 
-class Alignment(ParameterRepr, Objective):
+@in_full_precision
+def coral_penalty(source: Tensor, target: Tensor) -> Tensor:
+    r"""Return the squared differences of the means and of the covariances, each averaged over its entries.
+
+    .. math:: \frac1D \|\mu_s - \mu_t\|^2 + \frac1{D^2} \|C_s - C_t\|_F^2
+
+    Sun and Saenko (2016), "Deep CORAL", use only the covariances. The paper's experiments add the means. The covariance
+    of a single row is 0.
+
+    >>> coral_penalty(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [3.0]]))
+    tensor(1.)
+    """
+    means = source.mean(dim=-2) - target.mean(dim=-2)
+    covariances = _covariance(source) - _covariance(target)
+    return means.square().mean(dim=-1) + covariances.square().mean(dim=(-2, -1))
+
+
+def _covariance(features: Tensor) -> Tensor:
+    centred = features - features.mean(dim=-2, keepdim=True)
+    return centred.mT @ centred / max(features.shape[-2] - 1, 1)
+
+
+@in_full_precision
+def norm_step_penalty(source: Tensor, target: Tensor, *, step: float = 1.0) -> Tensor:
+    r"""Return AFN's stepwise penalty, whose gradient lengthens every feature vector.
+
+    .. math:: \frac1{B_s} \sum_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2 + \text{the same for the target}
+
+    The bar marks a constant without gradient. So the value is always :math:`2 \Delta r^2`, also for equal batches, and
+    only the gradient has an effect. Xu et al. (2019), "Larger Norm More Transferable" (SAFN).
+
+    >>> float(norm_step_penalty(torch.ones(3, 2), torch.zeros(5, 2), step=2.0))
+    8.0
+    """
+    # The gradient of torch's norm at zero is zero, so a zero feature vector does not cause NaN.
+    a, b = (torch.linalg.vector_norm(features, dim=-1) for features in (source, target))
+    penalty: Tensor = (a - a.detach() - step).square().mean(dim=-1) + (b - b.detach() - step).square().mean(dim=-1)
+    return penalty
+
+
+class Alignment(Objective):
     """Squared error plus ``penalty(source features, target features)``."""
 
     uses_target: ClassVar[bool] = True
@@ -28,13 +69,13 @@ class Alignment(ParameterRepr, Objective):
         """Return the weighted penalty of two batches of features: a scalar, or one value per seed."""
         raise NotImplementedError
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the squared error on the source and the penalty."""
-        inputs = batch.require_target(self.name)
-        source, target = net.features(batch.x), net.features(inputs)
+        source, target = net.features(batch.x), net.features(batch.target)
         return {"mse": mean_squared_error(net.head(source), batch.y), self.penalty_name: self.penalty(source, target)}
 
 
+@dataclass(frozen=True)
 class DeepCORAL(Alignment):
     r"""Deep CORAL: penalise differences between the means and covariances of the features.
 
@@ -46,50 +87,46 @@ class DeepCORAL(Alignment):
     DeepCORAL(weight=3.72)
     """
 
-    name = "Deep CORAL"
-    penalty_name = "coral"
+    name: ClassVar[str] = "Deep CORAL"
+    penalty_name: ClassVar[str] = "coral"
 
-    def __init__(self, weight: float = 1.0) -> None:
-        self.weight = check_number("weight", weight, hint="the paper's base weight is 1.0")
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper's base weight is 1.0")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted differences of means and covariances."""
         return self.weight * coral_penalty(source, target)
 
 
+@dataclass(frozen=True)
 class AFN(Alignment):
-    r"""Adaptive feature norm: lengthen the feature vectors of both domains, step by step or up to a radius.
+    r"""Adaptive feature norm: lengthen the feature vectors of both domains step by step.
 
     .. math:: \mathrm{MSE} + w \sum_{\text{both}} \operatorname{mean}_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2
 
-    with ``by="step"``, where the bar marks a constant without gradient, so the value of the penalty is constant. With
-    ``by="radius"``, :math:`(\operatorname{mean}_i \|f_i\| - R)^2`. Xu et al. (2019), with their default values.
+    The bar marks a constant without gradient, so the value of the penalty is constant. Xu et al. (2019), with their
+    default values.
     """
 
-    name = "AFN"
-    penalty_name = "norm"
+    name: ClassVar[str] = "AFN"
+    penalty_name: ClassVar[str] = "norm"
 
-    def __init__(
-        self,
-        weight: float = 0.05,
-        *,
-        by: Literal["step", "radius"] = "step",
-        step: float = 1.0,
-        radius: float = 25.0,
-    ) -> None:
-        self.weight = check_number("weight", weight, hint="the authors use 0.05")
-        check_choice("by", by, ("step", "radius"))
-        self.by = by
-        self.step = check_number("step", step, hint="the authors use 1.0")
-        self.radius = check_number("radius", radius, hint="the authors use 25")
+    weight: float = 0.05
+    _: KW_ONLY
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the authors use 0.05")
+        check_number("step", self.step, hint="the authors use 1.0")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted penalty on the norms."""
-        if self.by == "step":
-            return self.weight * norm_step_penalty(source, target, step=self.step)
-        return self.weight * norm_radius_penalty(source, target, radius=self.radius)
+        return self.weight * norm_step_penalty(source, target, step=self.step)
 
 
+@dataclass(frozen=True)
 class RSD(Alignment):
     r"""Representation subspace distance: penalise the angles between the spans of a source and a target batch.
 
@@ -99,13 +136,17 @@ class RSD(Alignment):
     features spans the whole space, so its angles are zero and training would be ERM. Such batches raise an error.
     """
 
-    name = "RSD"
-    penalty_name = "rsd"
+    name: ClassVar[str] = "RSD"
+    penalty_name: ClassVar[str] = "rsd"
     capturable: ClassVar[bool] = False
 
-    def __init__(self, weight: float = 0.001, *, base: float = 0.01) -> None:
-        self.weight = check_number("weight", weight, hint="the paper uses 0.001")
-        self.base = check_number("base", base, hint="the paper uses 0.01")
+    weight: float = 0.001
+    _: KW_ONLY
+    base: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper uses 0.001")
+        check_number("base", self.base, hint="the paper uses 0.01")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted sum of the sines and the base mismatch."""
@@ -119,6 +160,7 @@ class RSD(Alignment):
         return self.weight * rsd_penalty(source, target, base=self.base)
 
 
+@dataclass(frozen=True)
 class DAREGram(Alignment):
     r"""DARE-GRAM: penalise differences between the inverse Gram matrices in angle and in scale.
 
@@ -127,16 +169,20 @@ class DAREGram(Alignment):
     Nejjar et al. (2023), with angle, scale and threshold as in the paper's PovertyMap runs.
     """
 
-    name = "DARE-GRAM"
-    penalty_name = "gram"
+    name: ClassVar[str] = "DARE-GRAM"
+    penalty_name: ClassVar[str] = "gram"
     capturable: ClassVar[bool] = False
 
-    def __init__(self, angle: float = 0.05, scale: float = 0.001, *, threshold: float = 0.9) -> None:
-        self.angle = check_number("angle", angle, hint="the paper uses 0.05")
-        self.scale = check_number("scale", scale, hint="the paper uses 0.001")
-        self.threshold = check_number("threshold", threshold, high=1.0, hint="the paper uses 0.9 of the trace")
+    angle: float = 0.05
+    scale: float = 0.001
+    _: KW_ONLY
+    threshold: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_number("angle", self.angle, hint="the paper uses 0.05")
+        check_number("scale", self.scale, hint="the paper uses 0.001")
+        check_number("threshold", self.threshold, high=1.0, hint="the paper uses 0.9 of the trace")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the weighted differences in angle and scale."""
-        options: dict[str, Any] = {"angle": self.angle, "scale": self.scale, "threshold": self.threshold}
-        return dare_gram_penalty(source, target, **options)
+        return dare_gram_penalty(source, target, **vars(self))

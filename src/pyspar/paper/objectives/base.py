@@ -10,15 +10,15 @@ has shape ``(S,)``. Reduce over the last axes only: ``dim=(-2, -1)``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-
-from pyspar.errors import InputError
 
 if TYPE_CHECKING:
     from pyspar.paper.training.config import TrainConfig
@@ -55,19 +55,10 @@ class Batch:
 
     x: Tensor
     y: Tensor
-    partner_x: Tensor | None = None
-    partner_y: Tensor | None = None
-    target: Tensor | None = None
+    partner_x: Any = None
+    partner_y: Any = None
+    target: Any = None
     draws: Mapping[str, Tensor] = field(default_factory=dict)
-
-    def require_target(self, name: str) -> Tensor:
-        """Return the target inputs, or raise that the method ``name`` requires them."""
-        if self.target is None:
-            raise InputError(
-                f"{name} requires target inputs in each batch, got none; add unlabelled target inputs to the task, or "
-                "train with ERM"
-            )
-        return self.target
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,17 +127,9 @@ class Objective:
     def check(self, config: TrainConfig) -> None:
         """Raise if the training settings do not fit the objective. Called before training."""
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the terms of the loss by name, each a scalar or one value per seed. Their sum is minimised."""
         return {"mse": mean_squared_error(net(batch.x), batch.y)}
-
-
-class ParameterRepr:
-    """A ``__repr__`` with the parameters of an objective, without its networks."""
-
-    def __repr__(self) -> str:
-        parameters = {name: value for name, value in vars(self).items() if not isinstance(value, nn.Module)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
 
 
 class ERM(Objective):
@@ -156,3 +139,17 @@ class ERM(Objective):
 def mean_squared_error(prediction: Tensor, y: Tensor) -> Tensor:
     """Return the squared error averaged over rows and outputs: a scalar, or one value per seed."""
     return (prediction - y).square().mean(dim=(-2, -1))
+
+
+def in_full_precision(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Wrap a penalty so that it casts half-precision features to float32 and disables autocast.
+
+    Covariances and principal angles in bfloat16 are dominated by rounding.
+    """
+
+    @wraps(penalty)
+    def wrapped(source: Tensor, target: Tensor, **options: Any) -> Tensor:
+        with torch.autocast(device_type=source.device.type, enabled=False):
+            return penalty(*(f if f.dtype == torch.float64 else f.float() for f in (source, target)), **options)
+
+    return wrapped

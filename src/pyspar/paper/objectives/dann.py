@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from pyspar.paper.objectives.base import Batch, Network, Objective, ParameterRepr, mean_squared_error
-from pyspar.paper.objectives.penalties import domain_cross_entropy, reverse_gradient
+from pyspar.paper.objectives.base import Batch, Network, Objective, in_full_precision, mean_squared_error
 from pyspar.paper.parameters import check_choice, check_integer, check_number
 
 
-class DANN(ParameterRepr, Objective):
+@in_full_precision
+def domain_cross_entropy(source: Tensor, target: Tensor) -> Tensor:
+    r"""Return the cross-entropy of a critic's logits, of shape (..., B, 1). Positive logits mean target.
+
+    .. math:: \tfrac12 \operatorname{mean}_i \log(1 + e^{c(f_i)}) + \tfrac12 \operatorname{mean}_j \log(1 + e^{-c(f_j)})
+
+    Both domains have equal weight, also if one has more rows. A critic that always returns 0 has the value log 2.
+    Ganin et al. (2016).
+    """
+    return (F.softplus(source).mean(dim=(-2, -1)) + F.softplus(-target).mean(dim=(-2, -1))) / 2
+
+
+class _Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor, scale: float) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.scale = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return -ctx.scale * grads[0], None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, None], x: Tensor, scale: float) -> tuple[Tensor, int | None]:
+        return reverse_gradient(x, scale), in_dims[0]
+
+
+def reverse_gradient(x: Tensor, scale: float = 1.0) -> Tensor:
+    """Return x. Its gradient is multiplied by ``-scale``. Ganin et al. (2016).
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> torch.autograd.grad(reverse_gradient(3 * x, 0.5).sum(), x)
+    (tensor([-1.5000]),)
+    """
+    return cast(Tensor, _Reversal.apply(x, scale))  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class DANN(Objective):
     r"""Domain-adversarial training: the encoder maximises the cross-entropy that a critic minimises.
 
     .. math:: \min_f \; \mathrm{MSE} - w \, \mathrm{CE}(c; f), \qquad \min_c \; \mathrm{CE}(c; f)
@@ -32,22 +74,20 @@ class DANN(ParameterRepr, Objective):
         The critic's learning rate. That of the model is set in ``TrainConfig``.
     """
 
-    name = "DANN"
+    name: ClassVar[str] = "DANN"
     uses_target: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        weight: float = 1.0,
-        *,
-        by: Literal["alternation", "reversal"] = "alternation",
-        hidden: int = 512,
-        critic_lr: float = 1e-3,
-    ) -> None:
-        self.weight = check_number("weight", weight, hint="the paper's base weight is 1.0")
-        check_choice("by", by, ("alternation", "reversal"))
-        self.by = by
-        self.hidden = check_integer("hidden", hidden, low=1, hint="the paper uses 512")
-        self.critic_lr = check_number("critic_lr", critic_lr, hint="the paper uses 1e-3")
+    weight: float = 1.0
+    _: KW_ONLY
+    by: Literal["alternation", "reversal"] = "alternation"
+    hidden: int = 512
+    critic_lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="the paper's base weight is 1.0")
+        check_choice("by", self.by, ("alternation", "reversal"))
+        check_integer("hidden", self.hidden, low=1, hint="the paper uses 512")
+        check_number("critic_lr", self.critic_lr, hint="the paper uses 1e-3")
 
     def module(self, n_features: int) -> nn.Module:
         """Return the critic, which maps features to one logit. Positive logits mean target."""
@@ -67,16 +107,13 @@ class DANN(ParameterRepr, Objective):
         """Return the parts that the phase trains."""
         return {"model": frozenset({"model"}), "critic": frozenset({"module"})}.get(phase, super().updates(phase))
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the loss terms of the phase. The cross-entropy has the sign that the phase minimises."""
-        inputs = batch.require_target(self.name)
-        if module is None:
-            raise TypeError("module must be the critic of DANN, got None; build it with DANN.module(n_features)")
         if phase == "critic":
             with torch.no_grad():
-                source, target = net.features(batch.x), net.features(inputs)
+                source, target = net.features(batch.x), net.features(batch.target)
             return {"critic": domain_cross_entropy(module(source), module(target))}
-        source, target = net.features(batch.x), net.features(inputs)
+        source, target = net.features(batch.x), net.features(batch.target)
         mse = mean_squared_error(net.head(source), batch.y)
         if phase == "model":
             return {"mse": mse, "confusion": -self.weight * domain_cross_entropy(module(source), module(target))}

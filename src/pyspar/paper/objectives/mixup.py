@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
 from pyspar.paper.objectives.partners import Partners, draw_within_batches
@@ -60,12 +60,8 @@ class Mixup(Objective):
     def _draw_partners(self, plan: EpochPlan) -> NDArray[np.int64]:
         return plan.rng.integers(len(plan.y), size=plan.order.shape)
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the squared error on the mixed batch."""
-        if batch.partner_x is None or batch.partner_y is None or "mix" not in batch.draws:
-            raise ValueError(
-                f"{self.name} requires a batch with partner_x, partner_y and draws['mix'], which its plan draws"
-            )
         mix = batch.draws["mix"]
         if self.where == "input":
             prediction = net(mix_rows(batch.x, batch.partner_x, mix))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -11,11 +12,12 @@ from torch import Tensor, nn
 
 from pyspar.errors import InputError
 from pyspar.paper.objectives.augment import MAX_SEED, View, choose_view, draw_uniforms
-from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, ParameterRepr, mean_squared_error
+from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
 from pyspar.paper.parameters import check_number
 
 
-class NoisyStudent(ParameterRepr, Objective):
+@dataclass(eq=False)
+class NoisyStudent(Objective):
     r"""Self-training: squared error to the source labels and to a teacher's labels of the target, on noisy inputs.
 
     .. math:: \mathrm{MSE}(f(\tilde x), y) + w \, \mathrm{MSE}(f(\tilde z), t(z))
@@ -35,23 +37,19 @@ class NoisyStudent(ParameterRepr, Objective):
         Defaults to :class:`pyspar.paper.TableNoise` for tables and :class:`pyspar.paper.ImageNoise` for images.
     """
 
-    name = "Noisy Student"
+    name: ClassVar[str] = "Noisy Student"
     uses_target: ClassVar[bool] = True
 
-    def __init__(
-        self, teacher: nn.Module, *, weight: float = 1.0, dropout: float = 0.5, augment: View | None = None
-    ) -> None:
-        if not isinstance(teacher, nn.Module):
-            raise TypeError(
-                f"teacher must be a trained torch.nn.Module, got {type(teacher).__name__}; train one with ERM and pass "
-                "its model"
-            )
-        self.weight = check_number("weight", weight, hint="WILDS adds the two losses with weight 1")
-        self.dropout = check_number(
-            "dropout", dropout, high=0.99, hint="it is the share of features to drop; WILDS uses 0.5"
-        )
-        self.augment = augment
-        self.teacher = copy.deepcopy(teacher).eval().requires_grad_(False)
+    teacher: nn.Module = field(repr=False)
+    _: KW_ONLY
+    weight: float = 1.0
+    dropout: float = 0.5
+    augment: View | None = None
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, hint="WILDS adds the two losses with weight 1")
+        check_number("dropout", self.dropout, high=0.99, hint="it is the share of features to drop; WILDS uses 0.5")
+        self.teacher = copy.deepcopy(self.teacher).eval().requires_grad_(False)
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
         """Draw a seed for the noise of each step."""
@@ -72,14 +70,13 @@ class NoisyStudent(ParameterRepr, Objective):
             )
         return labels.reshape(*rows, like.shape[-1]).to(like.dtype)
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the squared errors to the labels and to the pseudo-labels."""
-        target = batch.require_target(self.name)
-        labels = self.pseudo_labels(target, batch.y)
+        labels = self.pseudo_labels(batch.target, batch.y)
         seed = batch.draws["noise"]
         view = choose_view(batch.x, batch.y.ndim - 2, self.augment)
         source = self._predict(net, view(batch.x, seed, 0), seed, 1000)
-        noisy = self._predict(net, view(target, seed, 1), seed, 1001)
+        noisy = self._predict(net, view(batch.target, seed, 1), seed, 1001)
         return {
             "mse": mean_squared_error(source, batch.y),
             "pseudo": self.weight * mean_squared_error(noisy, labels),

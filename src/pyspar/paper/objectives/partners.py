@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError
-from pyspar.paper.parameters import check_number
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -68,7 +67,7 @@ class Partners:
         >>> partners.draw(np.arange(4), np.random.default_rng(0)).tolist()
         [2, 3, 0, 1]
         """
-        labels, h = _scale_labels(_transpose_labels(y), _check_bandwidth(bandwidth))
+        labels, h = _scale_labels(_transpose_labels(y), bandwidth)
         n = labels.shape[1]
         _check_candidates(n, include_self, "the training set")
         first = _choose_dimension(labels, h)
@@ -144,7 +143,7 @@ def draw_within_batches(
     y: NDArray[Any], order: Indices, bandwidth: float, rng: np.random.Generator, *, include_self: bool = True
 ) -> Indices:
     """Draw a partner from the same batch for each row of each batch. ``order`` has shape (steps, B)."""
-    labels, h = _scale_labels(_transpose_labels(y), _check_bandwidth(bandwidth))
+    labels, h = _scale_labels(_transpose_labels(y), bandwidth)
     order = np.asarray(order)
     steps, size = order.shape
     _check_candidates(size, include_self, "a batch")
@@ -230,10 +229,7 @@ def _distances(a: Floats, b: Floats) -> Floats:
 
 
 def _transpose_labels(y: NDArray[Any]) -> Floats:
-    y = np.asarray(y, dtype=np.float64)
-    if y.ndim not in (1, 2) or not y.size:
-        raise InputError(f"labels must have shape (N,) or (N, K) with at least one row, got shape {y.shape}")
-    return np.ascontiguousarray(y.reshape(len(y), -1).T)
+    return np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1).T)
 
 
 def _scale_labels(labels: Floats, h: float) -> tuple[Floats, float]:
@@ -241,10 +237,6 @@ def _scale_labels(labels: Floats, h: float) -> tuple[Floats, float]:
     exponent = -int(np.frexp(np.abs(labels).max())[1])
     with np.errstate(over="ignore"):  # of the bandwidth; a clipped bandwidth draws all rows with equal probability
         return np.ldexp(labels, exponent), float(np.clip(np.ldexp(h, exponent), 1e-300, 1e300))
-
-
-def _check_bandwidth(bandwidth: float) -> float:
-    return check_number("bandwidth", bandwidth, positive=True, hint="it is a distance between labels")
 
 
 def _check_candidates(n: int, include_self: bool, what: str) -> None:

@@ -16,6 +16,7 @@ rounding in the precision of the features are treated as absent. NaN features gi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import torch
@@ -26,11 +27,19 @@ from torch.nn import functional as F
 _DAMPING = float(torch.finfo(torch.float64).eps ** 0.5)
 
 
-def _compute_in_double(compute: Callable[..., Tensor], source: Tensor, target: Tensor, **options: Any) -> Tensor:
-    """Compute in float64 without autocast. The result is float64 if the features are, else float32."""
-    dtype = torch.float64 if torch.float64 in (source.dtype, target.dtype) else torch.float32
-    with torch.autocast(device_type=source.device.type, enabled=False):
-        return compute(source.double(), target.double(), dtype, **options).to(dtype)
+def in_double(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Wrap a penalty so that it computes in float64 without autocast.
+
+    The result is float64 if the features are, else float32. The penalty gets this dtype as its third argument.
+    """
+
+    @wraps(penalty)
+    def wrapped(source: Tensor, target: Tensor, **options: Any) -> Tensor:
+        dtype = torch.float64 if torch.float64 in (source.dtype, target.dtype) else torch.float32
+        with torch.autocast(device_type=source.device.type, enabled=False):
+            return penalty(source.double(), target.double(), dtype, **options).to(dtype)
+
+    return wrapped
 
 
 class _Factors(NamedTuple):
@@ -108,7 +117,8 @@ def _propagate_nan(*factors: _Factors) -> Tensor:
     return torch.stack([f.change.detach().sum(dim=(-2, -1)) for f in factors]).sum(dim=0)
 
 
-def principal_sines(source: Tensor, target: Tensor) -> Tensor:
+@in_double
+def principal_sines(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
     r"""Return the sines of the principal angles between the spans of the rows of two batches.
 
     They are the singular values of :math:`(I - P_t) U_s`, where :math:`U_s` is an orthonormal basis of the smaller span
@@ -121,10 +131,6 @@ def principal_sines(source: Tensor, target: Tensor) -> Tensor:
     >>> principal_sines(torch.eye(3)[:2], torch.eye(3)[1:])
     tensor([1., 0.])
     """
-    return _compute_in_double(_principal_sines, source, target)
-
-
-def _principal_sines(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
     return _sines(_decompose(source.mT, dtype), _decompose(target.mT, dtype), dtype)
 
 
@@ -137,7 +143,8 @@ def _sines(s: _Factors, t: _Factors, dtype: torch.dtype) -> Tensor:
     return _smooth_at_zero(torch.linalg.svdvals(_replace_not_finite(residual)), dtype) + _propagate_nan(s, t)[..., None]
 
 
-def base_mismatch(source: Tensor, target: Tensor) -> Tensor:
+@in_double
+def base_mismatch(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
     r"""Return RSD's base mismatch: the difference between the two bases in terms of the principal vectors.
 
     .. math:: \bigl\| |P_s| - |P_t| \bigr\|_F, \qquad U_s^T U_t = P_s \cos\Theta P_t^T
@@ -148,10 +155,6 @@ def base_mismatch(source: Tensor, target: Tensor) -> Tensor:
     the published value depends on the decomposition. For other repeated angles or singular values the value is as
     arbitrary as the published one, with a damped gradient.
     """
-    return _compute_in_double(_base_mismatch, source, target)
-
-
-def _base_mismatch(source: Tensor, target: Tensor, dtype: torch.dtype) -> Tensor:
     return _mismatch(_decompose(source.mT, dtype), _decompose(target.mT, dtype), dtype)
 
 
@@ -166,7 +169,8 @@ def _mismatch(s: _Factors, t: _Factors, dtype: torch.dtype) -> Tensor:
     return _smooth_at_zero(torch.linalg.vector_norm(P_s - P_t, dim=(-2, -1)), dtype) + _propagate_nan(s, t)
 
 
-def rsd_penalty(source: Tensor, target: Tensor, *, base: float = 0.01) -> Tensor:
+@in_double
+def rsd_penalty(source: Tensor, target: Tensor, dtype: torch.dtype, *, base: float = 0.01) -> Tensor:
     r"""Return the representation subspace distance: the sum of the sines of the principal angles, plus the mismatch.
 
     .. math:: \|\sin\Theta\|_1 + \beta \bigl\| |P_s| - |P_t| \bigr\|_F
@@ -179,17 +183,20 @@ def rsd_penalty(source: Tensor, target: Tensor, *, base: float = 0.01) -> Tensor
     >>> float(rsd_penalty(torch.eye(4)[:2], torch.eye(4)[2:], base=0.0))
     2.0
     """
-    return _compute_in_double(_rsd_penalty, source, target, base=base)
-
-
-def _rsd_penalty(source: Tensor, target: Tensor, dtype: torch.dtype, *, base: float) -> Tensor:
     s, t = _decompose(source.mT, dtype), _decompose(target.mT, dtype)
     angles = _sines(s, t, dtype).sum(dim=-1)
     return angles if base == 0 else angles + base * _mismatch(s, t, dtype)
 
 
+@in_double
 def dare_gram_penalty(
-    source: Tensor, target: Tensor, *, angle: float = 0.05, scale: float = 0.001, threshold: float = 0.9
+    source: Tensor,
+    target: Tensor,
+    dtype: torch.dtype,
+    *,
+    angle: float = 0.05,
+    scale: float = 0.001,
+    threshold: float = 0.9,
 ) -> Tensor:
     r"""Return the difference between the inverse Gram matrices of two batches in angle and in scale.
 
@@ -208,12 +215,6 @@ def dare_gram_penalty(
     >>> round(float(dare_gram_penalty(torch.eye(3), torch.eye(3))), 6)
     0.0
     """
-    return _compute_in_double(_dare_gram_penalty, source, target, angle=angle, scale=scale, threshold=threshold)
-
-
-def _dare_gram_penalty(
-    source: Tensor, target: Tensor, dtype: torch.dtype, *, angle: float, scale: float, threshold: float
-) -> Tensor:
     s, t = (_decompose(_prepend_ones(rows), dtype) for rows in (source, target))
     # Gram matrices grow with the number of rows, so the target is scaled to the number of rows of the source.
     ratio = (source.shape[-2] / target.shape[-2]) ** 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from pyspar.errors import InputError
 from pyspar.paper.objectives.augment import MAX_SEED, View, choose_view
-from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, ParameterRepr, mean_squared_error
+from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
 from pyspar.paper.parameters import check_integer, check_number
 from pyspar.paper.training.config import TrainConfig
 
@@ -66,7 +67,8 @@ def prototype_scores(module: nn.ModuleList, features: Tensor) -> Tensor:
     return F.normalize(projection(features), dim=-1) @ F.normalize(weight, dim=-1).mT
 
 
-class SwAV(ParameterRepr, Objective):
+@dataclass(frozen=True)
+class SwAV(Objective):
     r"""Self-supervised pre-training on source and target inputs, then squared error on the source.
 
     The first ``pretrain`` epochs (phase "pretrain") minimise :func:`swapped_prediction` between two noisy views of each
@@ -85,27 +87,25 @@ class SwAV(ParameterRepr, Objective):
         Defaults to :class:`pyspar.paper.TableNoise` for tables and :class:`pyspar.paper.ImageNoise` for images.
     """
 
-    name = "SwAV"
+    name: ClassVar[str] = "SwAV"
     uses_target: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        pretrain: int,
-        *,
-        prototypes: int = 64,
-        projection: int = 128,
-        temperature: float = 0.1,
-        epsilon: float = 0.05,
-        iterations: int = 3,
-        augment: View | None = None,
-    ) -> None:
-        self.pretrain = check_integer("pretrain", pretrain, low=0, hint="it is a number of epochs")
-        self.prototypes = check_integer("prototypes", prototypes, low=2, hint="64 suits a small network")
-        self.projection = check_integer("projection", projection, low=1, hint="the authors use 128")
-        self.temperature = check_number("temperature", temperature, low=1e-3, hint="the authors use 0.1")
-        self.epsilon = check_number("epsilon", epsilon, low=1e-3, hint="the authors use 0.05")
-        self.iterations = check_integer("iterations", iterations, low=1, hint="the authors use 3")
-        self.augment = augment
+    pretrain: int
+    _: KW_ONLY
+    prototypes: int = 64
+    projection: int = 128
+    temperature: float = 0.1
+    epsilon: float = 0.05
+    iterations: int = 3
+    augment: View | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("pretrain", self.pretrain, low=0, hint="it is a number of epochs")
+        check_integer("prototypes", self.prototypes, low=2, hint="64 suits a small network")
+        check_integer("projection", self.projection, low=1, hint="the authors use 128")
+        check_number("temperature", self.temperature, low=1e-3, hint="the authors use 0.1")
+        check_number("epsilon", self.epsilon, low=1e-3, hint="the authors use 0.05")
+        check_integer("iterations", self.iterations, low=1, hint="the authors use 3")
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
         """Draw a seed for the two views of each pre-training step."""
@@ -139,17 +139,12 @@ class SwAV(ParameterRepr, Objective):
                 "epochs, or lower pretrain"
             )
 
-    def loss(self, net: Network, batch: Batch, module: nn.Module | None, phase: str) -> dict[str, Tensor]:
+    def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
         """Return the swapped prediction of a pre-training step, or the squared error of a later step."""
         if phase == "finetune":
             return {"mse": mean_squared_error(net(batch.x), batch.y)}
-        if not isinstance(module, nn.ModuleList):
-            raise TypeError(
-                f"module must contain the projection and prototypes of SwAV, got {type(module).__name__}; use "
-                "SwAV.module(n_features)"
-            )
         seed_axes = batch.y.ndim - 2
-        inputs = torch.cat([batch.x, batch.require_target(self.name)], dim=seed_axes)
+        inputs = torch.cat([batch.x, batch.target], dim=seed_axes)
         view, seed = choose_view(inputs, seed_axes, self.augment), batch.draws["views"]
         first, second = (prototype_scores(module, net.features(view(inputs, seed, i))) for i in (0, 1))
         options = {"temperature": self.temperature, "epsilon": self.epsilon}

@@ -1,4 +1,4 @@
-"""The figures of the synthetic experiments. Each function writes one PNG and returns its path."""
+"""The figures. Each function that draws one writes one PNG and returns its path."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyspar.core.arrays import Vector
 from pyspar.core.spectrum import Spectrum
 from pyspar.errors import need
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.io.atomic import whole_file
 from pyspar.paper.experiments.synthetic import HUNDRED, Draw
+from pyspar.paper.runs.metrics import metric_title
+from pyspar.paper.runs.records import Record
 from pyspar.theory import spectral_inflation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pyspar.paper.experiments.methods import Comparison
+
 SOURCE, TARGET, REMOVED = "#4c72b0", "#dd8452", "#c44e52"
 """Colours that colour-blind readers can distinguish, also in grey scale."""
+
+PUBLISHED = "0.6"
+"""The colour of published numbers."""
+
+MAX_RATIO = 20.0
+"""Means above this multiple of the median are written as text, outside the axis."""
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -93,4 +104,105 @@ def draw_inflation(path: Path, seed: int = 123) -> Path:
     axis.set_ylabel(r"spectral inflation $\mathrm{Var}_{z,j} / M$ (noise variance 1)")
     axis.legend()
     axis.grid(alpha=0.3)
+    return save_figure(figure, path)
+
+
+def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path, *, bars: bool = False) -> Path:
+    """Draw our mean and spread of every method below the published ones. Paper: ``fig:Tabular10Seeds``.
+
+    Draw points on an axis that fits their range, or bars on an axis that starts at zero.
+    """
+    tasks = list(dict.fromkeys(c.task for c in cells))
+    columns = [m for m in metrics if any(c.metric == m and c.published for c in cells)] or list(metrics)
+    n_rows = max(sum((c.task, c.metric) == (t, columns[0]) for c in cells) for t in tasks)
+    figure = new_figure(5.6 * len(columns), 0.8 + max(3.4, 0.28 * n_rows) * len(tasks))
+    axes = figure.subplots(len(tasks), len(columns), squeeze=False)
+    for i, task in enumerate(tasks):
+        for j, metric in enumerate(columns):
+            axis = axes[i, j]
+            panel = [c for c in cells if (c.task, c.metric) == (task, metric)]
+            limit = MAX_RATIO * float(np.median([abs(c.mean) for c in panel]))
+            for position, c in enumerate(panel):
+                if c.published:
+                    mean, spread = map(float, c.published)
+                    _mark(axis, mean, position - 0.18, spread, PUBLISHED, "D", bars=bars)
+                colour = SOURCE if " + " not in c.method else TARGET if c.method.endswith(" OLS") else REMOVED
+                if abs(c.mean) > limit:  # one seed that diverged would compress all other marks
+                    text = f"mean {c.mean:.1e}, off the axis →"
+                    style = {"ha": "right", "va": "center", "fontsize": 7, "color": colour}
+                    axis.text(0.98, position + 0.17, text, transform=axis.get_yaxis_transform(), **style)
+                    continue
+                _mark(axis, c.mean, position + 0.18, c.spread, colour, "o", bars=bars)
+            axis.set_yticks(range(len(panel)), [c.method for c in panel], fontsize=8)
+            axis.invert_yaxis()
+            axis.set_title(f"{task}: {metric_title(metric)}", fontsize=10)
+            axis.grid(alpha=0.3)
+    from matplotlib.lines import Line2D
+
+    keys = [(PUBLISHED, "published"), (SOURCE, "ours, trained head"), (TARGET, "ours, OLS"), (REMOVED, "ours, adapted")]
+    keys = keys if any(c.published for c in cells) else keys[1:]
+    marks = {True: ("s", "s"), False: ("D", "o")}[bars]
+    handles = [Line2D([], [], color=c, label=t, ls="", marker=marks[c != PUBLISHED]) for c, t in keys]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2 * min(len(columns), 2))
+    return save_figure(figure, path)
+
+
+def _mark(axis: Any, mean: float, position: float, spread: float, colour: str, marker: str, *, bars: bool) -> None:
+    if bars:
+        axis.barh(position, mean, height=0.34, color=colour, alpha=0.75)
+        axis.errorbar(mean, position, xerr=spread, fmt="none", lw=1, ecolor="0.25", capsize=2)
+    else:
+        axis.errorbar(mean, position, xerr=spread, fmt=marker, ms=4.5, lw=1.2, color=colour)
+
+
+def draw_alpha(records: list[Record], metrics: tuple[str, ...], path: Path) -> Path:
+    """Draw the error against alpha, with least squares and the trained head as lines. Paper: ``fig:spar_alpha_search``.
+
+    The axis is -log10(1 - alpha), because the interesting values are close to 1. Alpha = 1 is left out: it removes
+    everything, and the error of predicting zero is far above the others.
+    """
+    tasks = list(dict.fromkeys(r.task for r in records))
+    figure = new_figure(5.2 * len(metrics), 0.4 + 3.2 * len(tasks))
+    axes = figure.subplots(len(tasks), len(metrics), squeeze=False)
+    alphas = sorted({r.at for r in records if r.at is not None and r.at < 1})
+    positions = {a: -np.log10(1 - a) for a in alphas}
+    for i, task in enumerate(tasks):
+        for j, metric in enumerate(metrics):
+            axis = axes[i, j]
+            panel = [r for r in records if (r.task, r.metric) == (task, metric)]
+            curve = np.array([[r.value for r in panel if r.at == a] for a in alphas])
+            x = np.array([positions[a] for a in alphas])
+            mean, error = curve.mean(axis=1), curve.std(axis=1) / np.sqrt(max(curve.shape[1] - 1, 1))
+            axis.plot(x, mean, ".-", color=REMOVED, label="ERM + SpAR, ± one standard error")
+            axis.fill_between(x, mean - error, mean + error, color=REMOVED, alpha=0.2, lw=0)
+            for colour, method in zip((SOURCE, TARGET), dict.fromkeys(r.method for r in panel if r.at is None)):
+                level = float(np.mean([r.value for r in panel if r.method == method and r.at is None]))
+                axis.axhline(level, ls="--", lw=1, color=colour, label=method)
+            if 0.999 in positions:
+                axis.axvline(positions[0.999], lw=1, color="0.7")
+            axis.set_title(f"{task}: {metric_title(metric)}", fontsize=10)
+            axis.set_xlabel(r"$\alpha$ (the paper's 0.999 in grey)")
+            ticks = [a for a in (0.0, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999) if a in positions]
+            axis.set_xticks([positions[a] for a in ticks], [f"{a:.10g}" for a in ticks], fontsize=7, rotation=30)
+            axis.grid(alpha=0.3)
+    axes[0, 0].legend(fontsize=8)
+    return save_figure(figure, path)
+
+
+def draw_inflation_curves(curves: dict[tuple[str, str], Vector], path: Path) -> Path:
+    """Draw Var_zj / M of two samples in decreasing order. Paper: ``fig:spectral_inflation``."""
+    tasks = list(dict.fromkeys(task for task, _ in curves))
+    figure = new_figure(5.6 * len(tasks), 4.0)
+    axes = figure.subplots(1, len(tasks), squeeze=False)[0]
+    for axis, task in zip(axes, tasks, strict=True):
+        samples = [(name, values) for (t, name), values in curves.items() if t == task]
+        for (name, values), colour in zip(samples, (SOURCE, TARGET), strict=True):
+            axis.plot(np.arange(1, values.size + 1), values, ".-", ms=4, lw=1, color=colour, label=name)
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=1e-5 * max(values.max() for _, values in samples))  # smaller values are negligible
+        axis.set_title(task)
+        axis.set_xlabel("direction of the sample, worst first")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel(r"$\mathrm{Var}_{z,j} / M$ (noise variance 1)")
+    axes[0].legend()
     return save_figure(figure, path)

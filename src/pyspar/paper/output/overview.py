@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from pyspar.paper.data.catalogue import DATASETS
-from pyspar.paper.experiments.comparison import compare_cells, format_integer, format_scientific
 from pyspar.paper.experiments.cost import BASE
 from pyspar.paper.experiments.inflation import INSIDE, OUTSIDE
-from pyspar.paper.experiments.methods import compare_methods
-from pyspar.paper.experiments.published import published, published_cells
+from pyspar.paper.experiments.methods import compare_methods, published_gain, sign_of
+from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
+from pyspar.paper.experiments.table1 import compare_cells
 from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.metrics import lower_is_better
-from pyspar.paper.runs.records import Record, read_records
+from pyspar.paper.runs.records import Record, group_values, read_records
 
 HEADER = ("experiment", "records", "main difference", "verdict")
 LIMIT = 2.0
@@ -71,8 +70,7 @@ def list_requirements(suite: Suite) -> str:
 def judge(suite: Suite, records: list[Record]) -> str:
     """Return the verdict on the records of a suite."""
     if suite.kind == "synthetic":
-        cells = compare_cells(published("synthetic"), records, format_scientific)
-        cells += compare_cells(published("synthetic-100d"), records, format_integer)
+        cells = compare_cells(records)
         same = sum(cell.verdict == "same" for cell in cells)
         word = "same digits" if same == len(cells) else "differs"
         return f"{word}: {same} of {len(cells)} cells"
@@ -100,19 +98,13 @@ def _judge_methods(suite: Suite, records: list[Record]) -> str:
 
 def _count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
     """Return how many gains of SpAR over the trained head have the published sign, and how many are published."""
-    values: dict[tuple[str, str, str], list[float]] = {}
-    for r in records:
-        values.setdefault((r.task, r.metric, r.method), []).append(r.value)
+    values = group_values((r for r in records if r.metric in suite.metrics), "task", "metric", "method")
     same = gains = 0
-    for task, metric, method in values:
+    for (task, metric, method), adapted in values.items():
         base = method.removesuffix(" + SpAR")
-        if base == method or (task, metric, base) not in values or metric not in suite.metrics:
-            continue
-        cells = published_cells(suite.published, metric, suite.published_task(task))
-        if method in cells and base in cells:
-            sign = 1.0 if lower_is_better(metric) else -1.0
-            theirs = sign * (float(cells[base][0]) - float(cells[method][0]))
-            ours = sign * float(np.mean(values[task, metric, base]) - np.mean(values[task, metric, method]))
+        theirs = published_gain(suite, task, metric, method, base)
+        if base != method and theirs is not None and (task, metric, base) in values:
+            ours = sign_of(metric) * float(np.mean(values[task, metric, base]) - np.mean(adapted))
             gains += 1
             same += math.copysign(1.0, ours) == math.copysign(1.0, theirs)
     return same, gains
@@ -129,10 +121,7 @@ def _judge_cost(records: list[Record]) -> str:
 
 def _judge_inflation(records: list[Record]) -> str:
     """Return how much larger the largest inflation is outside of the distribution, for each data set."""
-    largest = {
-        key: max(r.value for r in records if (r.task, r.method) == key)
-        for key in dict.fromkeys((r.task, r.method) for r in records)
-    }
+    largest = {key: max(values) for key, values in group_values(records, "task", "method").items()}
     ratios = [largest[task, OUTSIDE] / largest[task, INSIDE] for task, method in largest if method == INSIDE]
     word = "agrees" if min(ratios) > 1.0 else "differs"
     return f"{word}: largest value {' and '.join(f'{ratio:.3g}' for ratio in ratios)} times as large on the target"

@@ -13,7 +13,8 @@ from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
 from pyspar.estimators.head_weights import HeadMethod, HeadRule, error_roots_of, fit_head
-from pyspar.paper.runs.registry import CUTS, HEADS, PROJECTED, check_name, recipe_of
+from pyspar.paper.parameters import check_name
+from pyspar.paper.runs.registry import CUTS, HEADS, PROJECTED, recipe_of
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.paper.runs.store import Features
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,21 +79,6 @@ def round_to_float32(value: float) -> float:
     (0.1234568, 48.655)
     """
     return float(f"{value:.7g}")
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value from a file is a number that fits into a float.
-
-    >>> is_number(3), is_number(1e-300), is_number(True), is_number("3"), is_number(10**400)
-    (True, True, False, False, False)
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
 
 
 def lower_is_better(metric: str) -> bool:

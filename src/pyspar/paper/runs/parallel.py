@@ -6,13 +6,12 @@ parent is interrupted or dies.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
@@ -27,69 +26,31 @@ _EXIT_SECONDS = 5.0  # between the end of a pipe and the exit of its process
 def run_parallel(runs: list[Run], n: int, progress: Progress, *, title: str = "runs") -> list[Outcome]:
     """Do runs, at most ``n`` at a time, and return their outcomes in the same order.
 
-    A run that another process has locked is postponed to the end and then waited for without a limit. If files cannot
-    be written, the remaining runs are not started and have no outcome.
+    A run that another process is doing is waited for. If files cannot be written, the other runs are stopped and have
+    no outcome.
     """
-    reporter = _Reporter(progress, title, len(runs))
-    outcomes = _run_all(runs, n, reporter)
-    busy = [run for run in runs if run.spec.key in outcomes and outcomes[run.spec.key].kind == "busy"]
-    if busy and not any(outcome.kind == "storage" for outcome in outcomes.values()):
-        for run in busy:
-            progress.note(f"{run.spec.title}: waiting for another process; Ctrl-C cancels")
-        outcomes |= _run_all([replace(run, lock_timeout=math.inf) for run in busy], n, reporter)
-    reporter.close()
+    outcomes: dict[str, Outcome] = {}
+    progress.start("runs", f"{title}, {len(runs)} run{'s' * (len(runs) != 1)}", total=len(runs))
+    with closing(_run_in_turn(runs, progress) if n == 1 else _run_in_processes(runs, n, progress)) as finished:
+        for run, outcome in finished:
+            outcomes[run.spec.key] = outcome
+            progress.finish(run.spec.key, outcome.text)
+            progress.advance("runs", len(outcomes))
+            if outcome.kind == "storage":
+                break
+    progress.finish("runs")
     return [outcomes[run.spec.key] for run in runs if run.spec.key in outcomes]
 
 
-class _Reporter:
-    """Reports the start, the epochs and the outcome of each run, and the number of finished runs."""
-
-    def __init__(self, progress: Progress, title: str, total: int) -> None:
-        self._progress = progress
-        self._started: set[str] = set()
-        self._finished = 0
-        progress.start("runs", f"{title}, {total} run{'s' * (total != 1)}", total=total)
-
-    def start(self, run: Run) -> None:
-        if run.spec.key not in self._started:  # a postponed run is already shown
-            self._started.add(run.spec.key)
-            self._progress.start(run.spec.key, run.spec.title, unit="epochs")
-
-    def advance(self, run: Run, done: int, total: int) -> None:
-        self._progress.advance(run.spec.key, done, total=total)
-
-    def finish(self, run: Run, outcome: Outcome) -> None:
-        if outcome.kind == "busy":
-            self._progress.note(f"{run.spec.title}: postponed, another process is doing this run")
-            return
-        self._progress.finish(run.spec.key, outcome.text)
-        self._finished += 1
-        self._progress.advance("runs", self._finished)
-
-    def close(self) -> None:
-        self._progress.finish("runs")
-
-
-def _run_all(runs: list[Run], n: int, reporter: _Reporter) -> dict[str, Outcome]:
-    """Return outcomes by the key of the run. Stop at the first storage error."""
-    return _run_in_turn(runs, reporter) if n == 1 else _run_in_processes(runs, n, reporter)
-
-
-def _run_in_turn(runs: list[Run], reporter: _Reporter) -> dict[str, Outcome]:
-    outcomes: dict[str, Outcome] = {}
+def _run_in_turn(runs: list[Run], progress: Progress) -> Generator[tuple[Run, Outcome], None, None]:
     for run in runs:
-        reporter.start(run)
+        progress.start(run.spec.key, run.spec.title, unit="epochs")
         with one_thread():
-            outcome = run_one(run, partial(reporter.advance, run))
-        reporter.finish(run, outcome)
-        outcomes[run.spec.key] = outcome
-        if outcome.kind == "storage":
-            break
-    return outcomes
+            outcome = run_one(run, partial(_show, progress, run))
+        yield run, outcome
 
 
-def _run_in_processes(runs: list[Run], n: int, reporter: _Reporter) -> dict[str, Outcome]:
-    outcomes: dict[str, Outcome] = {}
+def _run_in_processes(runs: list[Run], n: int, progress: Progress) -> Generator[tuple[Run, Outcome], None, None]:
     waiting = list(runs)
     workers: dict[Any, _Worker] = {}  # by the pipe from which their messages come
     try:
@@ -97,27 +58,32 @@ def _run_in_processes(runs: list[Run], n: int, reporter: _Reporter) -> dict[str,
             while waiting and len(workers) < n:
                 worker = _Worker.start(waiting.pop(0))
                 workers[worker.pipe] = worker
-                reporter.start(worker.run)
+                progress.start(worker.run.spec.key, worker.run.spec.title, unit="epochs")
             for pipe in connection.wait(list(workers)):
-                outcome = _receive(workers[pipe], reporter.advance)
-                if outcome is not None:
+                message = _receive(workers[pipe])
+                if isinstance(message, Outcome):
                     worker = workers.pop(pipe)
                     worker.process.join()
-                    outcomes[worker.run.spec.key] = outcome
-                    reporter.finish(worker.run, outcome)
-                    if outcome.kind == "storage":
-                        waiting.clear()
+                    yield worker.run, message
+                else:
+                    _show(progress, workers[pipe].run, message)
     finally:
         for worker in workers.values():
             worker.process.terminate()
         for worker in workers.values():
             worker.process.join()
-    return outcomes
+
+
+def _show(progress: Progress, run: Run, message: tuple[int, int] | str) -> None:
+    if isinstance(message, str):
+        progress.note(message)
+    else:
+        progress.advance(run.spec.key, message[0], total=message[1])
 
 
 @dataclass(frozen=True)
 class _Worker:
-    """A process that does one run. Its pipe yields ``(epoch, epochs)`` after each epoch, and the outcome at the end."""
+    """A process that does one run. Its pipe yields ``(epoch, epochs)``, messages, and the outcome at the end."""
 
     run: Run
     process: SpawnProcess
@@ -148,20 +114,16 @@ def _blocked_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)  # delivers a Ctrl-C that arrived in the meantime
 
 
-def _receive(worker: _Worker, advance: Callable[[Run, int, int], None]) -> Outcome | None:
-    """Read one message of a worker. Return its outcome, or None if it reported an epoch."""
+def _receive(worker: _Worker) -> Any:
+    """Return one message of a worker. If it died, return the outcome of a failed run."""
     try:
-        message = worker.pipe.recv()
+        return worker.pipe.recv()
     except (EOFError, OSError):
         worker.process.join(_EXIT_SECONDS)
         if worker.process.is_alive():  # without a pipe it cannot report its outcome
             worker.process.terminate()
             worker.process.join()
         return record_failure(worker.run, "failed", f"the process died (exit code {worker.process.exitcode})")
-    if isinstance(message, Outcome):
-        return message
-    advance(worker.run, *message)
-    return None
 
 
 def _work(run: Run, pipe: Any) -> None:
@@ -170,7 +132,7 @@ def _work(run: Run, pipe: Any) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     with one_thread():
-        pipe.send(run_one(run, lambda done, total: pipe.send((done, total))))
+        pipe.send(run_one(run, pipe.send))
     pipe.close()
 
 

@@ -1,8 +1,8 @@
 """Records: one measured number per line, with the configuration, versions and machine that produced it.
 
-Tables and figures are made from records only. Records are appended to a file and never changed. A line is written whole
-or removed again. A last line that a killed process left incomplete is dropped with a notice; any other invalid line
-raises an error with its number, and the file stays unchanged.
+Tables and figures are made from records only. Records are appended to a file and never changed. The longer file
+replaces the old one at once, so that an interruption leaves either of them. An invalid line raises an error with its
+number, and the file stays unchanged.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -22,8 +22,7 @@ from typing import Any
 from pyspar import __version__
 from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
-from pyspar.paper.runs.metrics import is_number
-from pyspar.paper.runs.store import BusyError, hold_lock
+from pyspar.paper.runs.store import hold_lock
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,12 @@ class Record:
         return (self.run, self.task, self.method, self.seed, self.metric, self.at, self.recipe)
 
 
-_NUMBER = (int, float)
-_REQUIRED: dict[str, Any] = {"task": str, "method": str, "seed": int, "metric": str, "value": _NUMBER}
-_OPTIONAL: dict[str, Any] = {"at": _NUMBER, "run": str, "recipe": int, "spec": dict, "versions": dict, "machine": dict}
-_LOCK_TIMEOUT = 60.0  # seconds; appending takes milliseconds
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("task", "method", "metric", "run"), str),
+    **dict.fromkeys(("seed", "recipe"), int),
+    **dict.fromkeys(("value", "at"), (int, float)),
+    **dict.fromkeys(("spec", "versions", "machine"), dict),
+}
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
@@ -81,34 +82,42 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
 def find_records(path: Path, wanted: Iterable[Record]) -> list[Record]:
     """Return the records of a file that have the identities of ``wanted``."""
     identities = {record.identity for record in wanted}
-    if not identities:
-        return []
-    with _lock_records(path):
-        return [record for record in read_records(path) if record.identity in identities]
+    return [record for record in read_records(path) if record.identity in identities] if identities else []
 
 
-def append_records(path: Path, records: Iterable[Record]) -> list[str]:
-    """Append the records that are not in the file yet, and return notices of repairs.
+def group_values(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[float]]:
+    """Return the values of records by the fields with these names, in the order of the records.
+
+    >>> group_values([Record("t", "m", 0, "rmse", 1.5), Record("t", "m", 1, "rmse", 2.5)], "task", "method")
+    {('t', 'm'): [1.5, 2.5]}
+    """
+    values: dict[tuple[Any, ...], list[float]] = {}
+    for record in records:
+        values.setdefault(tuple(getattr(record, name) for name in names), []).append(record.value)
+    return values
+
+
+def append_records(path: Path, records: Iterable[Record]) -> None:
+    """Append the records that are not in the file yet.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "records.jsonl"
     >>> one, two = Record("t", "m", 0, "rmse", 1.5), Record("t", "m", 1, "rmse", 2.5)
-    >>> append_records(file, [one]), append_records(file, [one, two])
-    ([], [])
+    >>> append_records(file, [one])
+    >>> append_records(file, [one, two])
     >>> [r.value for r in read_records(file)]
     [1.5, 2.5]
     """
-    with _lock_records(path):
-        notices = _drop_incomplete_line(path)
-        identities = {record.identity for record in read_records(path)} if path.exists() else set()
-        lines: list[str] = []
+    with hold_lock(path.with_suffix(".lock")):  # a separate file, since the records may not exist yet
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        known = {record.identity for record in read_records(path)} if old else set()
+        new: dict[Any, Record] = {}
         for record in records:
-            if record.identity not in identities:
-                identities.add(record.identity)
-                lines.append(_format_line(record))
-        if lines:
-            _append_bytes(path, "".join(lines).encode())
-    return notices
+            if record.identity not in known:
+                new.setdefault(record.identity, record)
+        if new:
+            with whole_file(path) as temporary:
+                temporary.write_text(old + "".join(map(_format_line, new.values())), encoding="utf-8")
 
 
 @cache
@@ -116,10 +125,8 @@ def package_versions() -> dict[str, str]:
     """Return the versions of pyspar, Python and the packages that influence the numbers."""
     versions = {"pyspar": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "scikit-learn", "torch"):
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
 
 
@@ -148,44 +155,6 @@ def _processor_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-@contextmanager
-def _lock_records(path: Path) -> Iterator[None]:
-    """Keep other processes from writing. The lock is a separate file, since the records may not exist yet."""
-    try:
-        with hold_lock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
-            yield
-    except BusyError as error:
-        raise InputError(f"cannot write {path}: {error}.") from error
-
-
-def _drop_incomplete_line(path: Path) -> list[str]:
-    """Remove a last line without its end, and return a notice of it."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    if not content or content.endswith(b"\n"):
-        return []
-    length = content.rfind(b"\n") + 1
-    os.truncate(path, length)
-    return [f"{path}: dropped an incomplete last line ({len(content) - length} bytes); it is measured again."]
-
-
-def _append_bytes(path: Path, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    try:
-        before = os.fstat(handle).st_size
-        try:
-            written = 0
-            while written < len(content):
-                written += os.write(handle, content[written:])
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, before)  # if the disk is full, remove the partial line
-            raise
-    finally:
-        os.close(handle)
-
-
 def _format_line(record: Record) -> str:
     values = {name: value for name, value in asdict(record).items() if value not in ("", None, {})}
     if record.recipe == 1:
@@ -197,18 +166,16 @@ def _format_line(record: Record) -> str:
 def _parse_line(path: str | os.PathLike[str], number: int, line: str) -> Record:
     try:
         values = json.loads(line)
-        if values.get("value", 0) is None:
-            values["value"] = float("nan")
-        types = _REQUIRED | {name: _OPTIONAL[name] for name in set(values) - set(_REQUIRED)}
-        if not all(_has_type(values[name], expected) for name, expected in types.items()):
-            raise ValueError
+        for name, value in values.items():
+            if value is None and name == "value":
+                values[name] = float("nan")
+            elif isinstance(value, bool) or not isinstance(value, _TYPES[name]):
+                raise ValueError
+            elif isinstance(value, int):
+                float(value)  # raises OverflowError for integers of hundreds of digits
         return Record(**values)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
             f"{path}, line {number}: not a record: {line.strip()[:80]!r}; delete the line, or move the file. Nothing "
             "was changed."
         ) from error
-
-
-def _has_type(value: Any, expected: Any) -> bool:
-    return isinstance(value, expected) and (expected in (str, dict) or is_number(value))

@@ -5,12 +5,11 @@ Torch is imported when a network or an objective is built.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyspar.errors import InputError, need
-from pyspar.wording import suggest_name
+from pyspar.errors import need
+from pyspar.paper.parameters import check_name
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
     from pyspar.paper.data import ShiftTask
 
 OBJECTIVES = {
-    "ERM": "base:ERM",
-    "Mixup": "mixup:Mixup",
-    "C-Mixup": "mixup:CMixup",
-    "Deep CORAL": "alignment:DeepCORAL",
-    "DANN": "dann:DANN",
-    "AFN": "alignment:AFN",
-    "RSD": "alignment:RSD",
-    "DARE-GRAM": "alignment:DAREGram",
-    "Noisy Student": "noisy_student:NoisyStudent",
-    "SwAV": "swav:SwAV",
+    "ERM": "ERM",
+    "Mixup": "Mixup",
+    "C-Mixup": "CMixup",
+    "Deep CORAL": "DeepCORAL",
+    "DANN": "DANN",
+    "AFN": "AFN",
+    "RSD": "RSD",
+    "DARE-GRAM": "DAREGram",
+    "Noisy Student": "NoisyStudent",
+    "SwAV": "SwAV",
 }
-"""The name of a method in the paper's tables, and its module and class in ``pyspar.paper.objectives``."""
+"""The name of a method in the paper's tables, and its class in ``pyspar.paper``."""
 
 TAUGHT = ("Noisy Student",)
 """Methods that require a teacher, which is trained first."""
@@ -62,42 +61,20 @@ def recipe_of(head: str) -> int:
     return RECIPES.get(head, RECIPES.get(head.partition(", ")[0], 1))
 
 
-def check_name(kind: str, name: str, names: Iterable[str]) -> str:
-    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
-
-    >>> check_name("suite", "tabular", ["tabular", "alpha"])
-    'tabular'
-    >>> check_name("suite", "tabluar", ["tabular", "alpha"])
-    Traceback (most recent call last):
-    pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.
-    """
-    known = sorted(names)
-    if name in known:
-        return name
-    suggestion = suggest_name(name, known)
-    end = f"; {suggestion}" if suggestion else "."
-    raise InputError(f"unknown {kind}: {name!r}{end} Choose from: {', '.join(known)}.")
-
-
 def objective(name: str, params: dict[str, Any]) -> Any:
     """Build a training objective by its name in the paper's tables."""
-    module, _, cls = OBJECTIVES[check_name("method", name, OBJECTIVES)].partition(":")
-    return getattr(_import("objectives", module), cls)(**params)
+    return getattr(need("pyspar.paper", "torch"), OBJECTIVES[check_name("method", name, OBJECTIVES)])(**params)
 
 
 def network(name: str, options: dict[str, Any], task: ShiftTask) -> Callable[[], nn.Module]:
     """Return a function that builds a network for the inputs of a task, with torch's current random state."""
+    paper = need("pyspar.paper", "torch")
     width = int(task.train.X.shape[1])  # columns of a table, channels of an image
     builders: dict[str, Callable[[], nn.Module]] = {
-        "mlp": lambda: _import("networks", "mlp").MLP(width, **options),
-        "resnet18": lambda: _import("networks", "resnet").resnet(18, channels=width, **options),
-        "resnet34": lambda: _import("networks", "resnet").resnet(34, channels=width, **options),
-        "multispectral-resnet18": lambda: _import("networks", "resnet").multispectral_resnet18(**options),
-        "efficientnet-lite0": lambda: _import("networks", "efficientnet").efficientnet_lite0(**options),
+        "mlp": lambda: paper.MLP(width, **options),
+        "resnet18": lambda: paper.resnet(18, channels=width, **options),
+        "resnet34": lambda: paper.resnet(34, channels=width, **options),
+        "multispectral-resnet18": lambda: paper.multispectral_resnet18(**options),
+        "efficientnet-lite0": lambda: paper.efficientnet_lite0(**options),
     }
     return builders[check_name("network", name, builders)]
-
-
-def _import(package: str, module: str) -> Any:
-    need("torch", "torch")
-    return importlib.import_module(f"pyspar.paper.{package}.{module}")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pyspar.errors import InputError, need
 from pyspar.paper.data.files import named_folder
 from pyspar.paper.experiments.suite import Suite
+from pyspar.paper.runs.features import choose_available
 from pyspar.paper.runs.heads import Head
 from pyspar.paper.runs.parallel import one_thread, run_parallel
-from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records
+from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records, read_records
 from pyspar.paper.runs.run import Outcome, Run
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.paper.runs.tasks import choose_available
 from pyspar.terminal import Progress
 
 MAX_SEEDS = 1000
@@ -88,7 +87,7 @@ def run_specs(
     progress: Progress,
     *,
     make_records: MakeRecords | None = None,
-    keep_features: bool | None = None,
+    drop_features: bool = False,
     needs_features: bool = False,
     resume: bool = True,
     may_diverge: bool = False,
@@ -98,13 +97,12 @@ def run_specs(
     Parameters
     ----------
     make_records : returns the records of a finished run; by default the scores of every head
-    keep_features : whether the features stay on disk; by default as in the options
-    needs_features : whether ``make_records`` reads the features
+    drop_features : whether the features are deleted for any options
+    needs_features : whether ``make_records`` reads the features, so that they stay on disk
     resume : whether an interrupted training continues from its checkpoint
     may_diverge : whether a training that diverges is a notice instead of a failure
     """
     file = prepare_records_file(suite, options)
-    notices = append_records(file, [])  # raises an error for an invalid file before anything is computed
     runs = [
         Run(
             spec,
@@ -112,7 +110,7 @@ def run_specs(
             suite.metrics,
             options.out,
             options.data,
-            keep_features=options.keep if keep_features is None else keep_features,
+            keep_features=needs_features or (options.keep and not drop_features),
             resume=resume,
             needs_features=needs_features,
         )
@@ -123,15 +121,20 @@ def run_specs(
     make_records = make_records or (lambda spec, outcome: score_records(suite, spec, heads, outcome))
     with one_thread():
         records = [
-            _complete_record(record, spec_of[outcome.key], outcome, scored_now=needs_features)
+            _complete_record(record, spec_of[outcome.key], outcome, measured_now=needs_features)
             for outcome in outcomes
             if outcome.kind == "done"
             for record in make_records(spec_of[outcome.key], outcome)
         ]
     append_records(file, records)
-    _raise_storage_error(outcomes)
     failures: list[str] = []
+    notices: list[str] = []
     for outcome in outcomes:
+        if outcome.kind == "storage":
+            raise InputError(
+                f"cannot write files: {outcome.reason}. All recorded results are kept. Free disk space, or choose "
+                "another folder with --out, and run the same command again."
+            )
         if outcome.kind != "done":
             lines = notices if may_diverge and outcome.kind == "diverged" else failures
             lines.append(_describe_failure(spec_of[outcome.key], outcome))
@@ -144,22 +147,23 @@ def run_specs(
 
 
 def prepare_records_file(suite: Suite, options: Options) -> Path:
-    """Create the folder of a suite, and return the path of its file of records."""
+    """Create the folder of a suite, and return the path of its file of records. Raise if the file is invalid."""
     file = options.out / suite.name / "records.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        read_records(file)
     return file
 
 
 def expected_scores(suite: Suite, specs: Iterable[RunSpec], heads: Iterable[Head]) -> list[Record]:
     """Return a record with the value nan for each run, head, seed and metric."""
-    heads = list(heads)
-    return [
-        replace(blank, seed=seed, metric=metric, recipe=head.recipe, at=head.params.get("alpha"))
-        for spec in specs
-        for head, blank in ((head, make_blank_record(spec, head.label(spec.objective))) for head in heads)
-        for seed in spec.seeds
-        for metric in suite.metrics
-    ]
+    return [record for spec in specs for head in heads for record in _head_records(suite, spec, head)]
+
+
+def _head_records(suite: Suite, spec: RunSpec, head: Head) -> list[Record]:
+    blank = make_blank_record(spec, head.label(spec.objective))
+    blank = replace(blank, recipe=head.recipe, at=head.params.get("alpha"))
+    return [replace(blank, seed=seed, metric=metric) for seed in spec.seeds for metric in suite.metrics]
 
 
 def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
@@ -170,49 +174,26 @@ def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
 def score_records(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
     """Yield a record for each head, seed and metric."""
     for head in heads:
-        scoring = outcome.provenance.get("scores", {}).get(head.key)
-        provenance = merge_provenance(spec, outcome.provenance.get("training"), scoring)
-        for seed in spec.seeds:
-            values = outcome.scores[head.key][str(seed)]
-            for metric in suite.metrics:
-                name, alpha = head.label(spec.objective), head.params.get("alpha")
-                yield Record(spec.task, name, seed, metric, values[metric], at=alpha, recipe=head.recipe, **provenance)
+        scores = outcome.scores[head.key]
+        for record in _head_records(suite, spec, head):
+            yield replace(record, value=scores["seeds"][str(record.seed)][record.metric], **scores["made"])
 
 
-def merge_provenance(spec: RunSpec, training: Any, scoring: Any) -> dict[str, Any]:
-    """Return the versions and the machine of a training, and those of the scoring under other names if they differ.
+def _complete_record(record: Record, spec: RunSpec, outcome: Outcome, *, measured_now: bool) -> Record:
+    """Add the run, its spec and the provenance of the training to a record.
 
-    Runs of early versions have no provenance; they get the current one.
-
-    >>> spec = RunSpec("skillcraft", "mlp", "ERM", (0,))
-    >>> old, new = ({"versions": {"numpy": v}, "machine": {"cores": "8"}} for v in "12")
-    >>> merge_provenance(spec, old, new)
-    {'versions': {'numpy': '1', 'numpy, scoring': '2'}, 'machine': {'cores': '8'}}
+    Versions and machine of the measurement are added under other names if they differ from those of the training.
     """
-    training = training or scoring or current_provenance(spec.device)
-    scoring = scoring or training
-    return {
+    training = outcome.training["made"]
+    measured = {"versions": record.versions, "machine": record.machine}
+    if not record.versions:
+        measured = current_provenance(spec.device) if measured_now else training
+    provenance = {
         kind: training[kind]
-        | {f"{name}, scoring": text for name, text in scoring[kind].items() if training[kind].get(name) != text}
+        | {f"{name}, scoring": text for name, text in measured[kind].items() if training[kind].get(name) != text}
         for kind in ("versions", "machine")
     }
-
-
-def _complete_record(record: Record, spec: RunSpec, outcome: Outcome, *, scored_now: bool) -> Record:
-    """Add the run, its spec and, if it is missing, the provenance to a record."""
-    if not record.versions:
-        scoring = current_provenance(spec.device) if scored_now else None
-        record = replace(record, **merge_provenance(spec, outcome.provenance.get("training"), scoring))
-    return replace(record, run=spec.key, spec=spec.as_dict())
-
-
-def _raise_storage_error(outcomes: list[Outcome]) -> None:
-    for outcome in outcomes:
-        if outcome.kind == "storage":
-            raise InputError(
-                f"cannot write files: {outcome.reason}. All recorded results are kept. Free disk space, or choose "
-                "another folder with --out, and run the same command again."
-            )
+    return replace(record, run=spec.key, spec=spec.as_dict(), **provenance)
 
 
 def _describe_failure(spec: RunSpec, outcome: Outcome) -> str:

@@ -226,12 +226,7 @@ def rescore_records(records: Iterable[Record], summaries: dict[tuple[str, int], 
     for record in records:
         summary = summaries.get((record.run, record.seed))
         head = by_name.get(record.method.partition(" + ")[2])
-        if (
-            summary is not None
-            and head is not None
-            and record.metric == METRIC
-            and record.recipe != head.recipe
-        ):
+        if summary is not None and head is not None and record.metric == METRIC and record.recipe != head.recipe:
             value = summary.rmse(METHODS[head.name])
             record = replace(record, value=round_to_float32(value), recipe=head.recipe)
         rescored.append(record)

@@ -1,20 +1,22 @@
 """Checkpoints of training: the complete state of a run in one file, written atomically and checked when read.
 
 The file is the output of ``torch.save`` followed by a SHA-256 digest of it, because torch's reader does not detect
-every flipped bit. Both are streamed, so the state is never held in memory twice.
+every flipped bit. It also contains the fingerprint of its run: a file of another run is not continued.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
-import tempfile
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,15 +24,15 @@ from torch import nn
 
 from pyspar.errors import InputError
 from pyspar.io.atomic import whole_file
-from pyspar.paper.training.fingerprint import digest
+from pyspar.paper.networks.stacked import describe_network
+from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.inference import copy_to_device
 from pyspar.paper.training.replica import Replica, copy_tensors
 from pyspar.paper.training.results import EpochRecord
 
 _MAX_WRITING_SHARE = 0.05  # of the run time; the first epoch and the last are always written
 _DIGEST_MARK = b"\npyspar checkpoint sha256 "
-_TAIL_BYTES = len(_DIGEST_MARK) + 64
-_CHUNK_BYTES = 2**22
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Checkpoint:
@@ -38,45 +40,38 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str] | None, run: dict[str, str]) -> None:
         self.path = None if path is None else Path(path)
+        if self.path is not None and (self.path.is_dir() or not self.path.parent.is_dir()):
+            raise InputError(f"checkpoint must be a file in an existing folder, got {str(path)!r}")
         self._run = run
-        self._written_at = -np.inf
-        self._writing_seconds = 0.0
-        self.is_written = self.path is not None and self.path.exists()
-        if self.path is not None and not self.path.parent.is_dir():
-            raise InputError(f"checkpoint {str(path)!r} is in a folder that does not exist; create the folder first")
-        if self.path is not None and self.path.is_dir():
-            raise InputError(f"checkpoint must be the path of a file, got the folder {str(path)!r}; add a file name")
+        self._written_at, self._writing_seconds = -math.inf, 0.0
+
+    @property
+    def is_written(self) -> bool:
+        return self.path is not None and self.path.exists()
 
     def load(self, replicas: Sequence[Replica]) -> tuple[int, list[list[EpochRecord]], list[int]]:
         """Restore the replicas from the file, if it exists. Return the next epoch, the history and the best epochs."""
-        count = sum(len(replica.seeds) for replica in replicas)
         if self.path is None or not self.path.exists():
+            count = sum(len(replica.seeds) for replica in replicas)
             return 0, [[] for _ in range(count)], [0] * count
         saved = _read(self.path, replicas[0].device)
-        self._check_run(saved["run"])
+        different = [name for name in self._run if saved["run"].get(name) != self._run[name]]
+        if different:
+            name = different[0]
+            raise InputError(
+                f"{str(self.path)!r} is the checkpoint of another run. Different: {', '.join(different)}. {name} in "
+                f"the file: {saved['run'].get(name)}; in this run: {self._run[name]}. Use another path, or delete the "
+                "file to start over."
+            )
         if len(saved["replicas"]) != len(replicas):
             raise InputError(
                 f"{str(self.path)!r} was written on another kind of device: it contains {len(saved['replicas'])} "
                 f"replicas, this run has {len(replicas)}; resume on that device, or delete the file to start over"
             )
-        try:
-            for replica, state in zip(replicas, saved["replicas"], strict=True):
-                replica.set_state(state)
-        except (KeyError, ValueError) as error:
-            raise InputError(
-                f"{str(self.path)!r} does not fit this run: {error}; use another path, or delete the file to start over"
-            ) from error
-        return saved["epoch"], saved["history"], saved["best_epochs"]
-
-    def check_folder(self) -> None:
-        """Raise before the first epoch if the folder is not writable."""
-        if self.path is None:
-            return
-        try:
-            with tempfile.TemporaryFile(dir=Path(os.path.realpath(self.path)).parent):
-                pass
-        except OSError as error:
-            raise _write_error(self.path, "before training", error) from error
+        for replica, state in zip(replicas, saved["replicas"], strict=True):
+            replica.set_state(state)
+        history = [[EpochRecord(**record) for record in records] for records in saved["history"]]
+        return saved["epoch"], history, saved["best_epochs"]
 
     def save(
         self, replicas: Sequence[Replica], epoch: int, history: Any, best_epochs: Sequence[int], *, final: bool
@@ -85,31 +80,22 @@ class Checkpoint:
         now = time.monotonic()
         if self.path is None or (not final and now - self._written_at < self._writing_seconds / _MAX_WRITING_SHARE):
             return
-        state = {
-            "run": self._run,
-            "epoch": epoch,
-            "lanes": [replica.get_state() for replica in replicas],  # the key that existing files have
-            "history": [[asdict(record) for record in records] for records in history],
-            "best_epochs": list(best_epochs),
-        }
-        try:
-            with whole_file(self.path) as temporary, temporary.open("wb") as file:
-                _write(state, file)
-        except OSError as error:
-            raise _write_error(self.path, f"after epoch {epoch - 1}", error) from error
+        content = io.BytesIO()  # torch's writer cannot handle an error of a full disk
+        torch.save(
+            {
+                "run": self._run,
+                "epoch": epoch,
+                "replicas": [replica.get_state() for replica in replicas],
+                "history": [[asdict(record) for record in records] for records in history],
+                "best_epochs": list(best_epochs),
+            },
+            content,
+        )
+        with whole_file(self.path) as temporary, temporary.open("wb") as file:
+            file.write(content.getbuffer())
+            file.write(_DIGEST_MARK + hashlib.sha256(content.getbuffer()).hexdigest().encode())
         self._written_at = time.monotonic()
         self._writing_seconds = self._written_at - now
-        self.is_written = True
-
-    def _check_run(self, saved: dict[str, str]) -> None:
-        different = [name for name in self._run if saved.get(name) != self._run[name]]
-        if different:
-            name = different[0]
-            raise InputError(
-                f"{str(self.path)!r} is the checkpoint of another run (fingerprint {_digest_run(saved)}, this run has "
-                f"{_digest_run(self._run)}). Different: {', '.join(different)}. {name} in the file: {saved.get(name)}; "
-                f"in this run: {self._run[name]}. Use another path, or delete the file to start over."
-            )
 
 
 def load_checkpoint(path: str | os.PathLike[str], model: nn.Module, *, seed: int | None = None) -> nn.Module:
@@ -127,10 +113,6 @@ def load_checkpoint(path: str | os.PathLike[str], model: nn.Module, *, seed: int
     seed : int, optional
         The seed to load. Required if :func:`~pyspar.paper.train_seeds` trained several.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(
-            f"model must be a torch.nn.Module, got {type(model).__name__}; build the model that was trained"
-        )
     path = Path(path)
     if not path.is_file():
         raise InputError(f"file not found: {str(path)!r}")
@@ -153,81 +135,63 @@ def load_checkpoint(path: str | os.PathLike[str], model: nn.Module, *, seed: int
     return clone.eval()
 
 
-class _HashingFile:
-    """A file for ``torch.save`` that hashes its content. An error is kept, because torch's writer cannot handle one."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.sha256 = hashlib.sha256()
-        self.error: OSError | None = None
-
-    def write(self, content: Any) -> int:
-        content = memoryview(content).cast("B")
-        if self.error is None:
-            try:
-                self._file.write(content)
-                self.sha256.update(content)
-            except OSError as error:
-                self.error = error
-        return len(content)
-
-    def flush(self) -> None:
-        """Do nothing. Closing the file flushes it."""
-
-
-def _write(state: dict[str, Any], file: IO[bytes]) -> None:
-    hashing = _HashingFile(file)
-    torch.save(state, hashing)  # type: ignore[arg-type]  # it calls only write and flush
-    if hashing.error is not None:
-        raise hashing.error
-    file.write(_DIGEST_MARK + hashing.sha256.hexdigest().encode())
-
-
 def _read(path: Path, device: torch.device) -> dict[str, Any]:
     """Return the content of a checkpoint after comparing its digest."""
-    _check_digest(path)
-    try:
-        saved = torch.load(path, map_location=device, weights_only=True)
-        return {
-            "run": dict(saved["run"]),
-            "epoch": int(saved["epoch"]),
-            "replicas": list(saved["lanes"]),
-            "history": [[EpochRecord(**record) for record in records] for records in saved["history"]],
-            "best_epochs": list(saved["best_epochs"]),
-        }
-    except Exception as error:  # torch.load raises many types
-        raise _read_error(path, type(error).__name__) from error
+    content, _, digest = path.read_bytes().rpartition(_DIGEST_MARK)
+    if digest != hashlib.sha256(content).hexdigest().encode():
+        raise InputError(
+            f"cannot read the checkpoint {str(path)!r} (no digest that matches the content: damaged, or another file); "
+            "delete the file to start over, or use another path"
+        )
+    saved: dict[str, Any] = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+    return saved
 
 
-def _check_digest(path: Path) -> None:
-    size = path.stat().st_size - _TAIL_BYTES
-    sha256 = hashlib.sha256()
-    with path.open("rb") as file:
-        left = max(size, 0)
-        while left and (chunk := file.read(min(_CHUNK_BYTES, left))):
-            sha256.update(chunk)
-            left -= len(chunk)
-        tail = file.read()
-    if not tail.startswith(_DIGEST_MARK):
-        raise _read_error(path, "no digest at the end: it is truncated, or not a checkpoint of train()")
-    if tail != _DIGEST_MARK + sha256.hexdigest().encode():
-        raise _read_error(path, "wrong digest: it was damaged after it was written")
+def fingerprint(
+    config: TrainConfig, objective: Any, seeds: Sequence[int], task: Any, models: Sequence[nn.Module]
+) -> dict[str, str]:
+    """Return short texts that identify a run, also in another process. Two runs are the same if all are equal."""
+    arrays = [task.train.X, task.train.y, task.val.X, task.val.y, task.val.group]
+    arrays += [task.target_inputs] if objective.uses_target else []
+    parameters = (f"{name}={_describe(value)}" for name, value in sorted(vars(objective).items()))
+    layers = [describe_network(model) for model in models]
+    return {
+        "config": json.dumps(config.result_settings(), sort_keys=True),
+        "objective": f"{type(objective).__name__}({', '.join(parameters)})",
+        "seeds": ", ".join(map(str, seeds)),
+        "model": f"{type(models[0]).__name__} with layers {_digest([repr(layers).encode()])}",
+        "initial weights": _digest_weights(models),
+        "data": " ".join(map(_digest_array, arrays)),
+    }
 
 
-def _read_error(path: Path, reason: str) -> InputError:
-    return InputError(
-        f"cannot read the checkpoint {str(path)!r} ({reason}); delete the file to start over, or use another path"
-    )
+def _describe(value: Any) -> str:
+    """Return a text for a parameter of an objective: its value, the weights of a network, the name of a function."""
+    if isinstance(value, nn.Module):
+        return f"{describe_network(value)}: {_digest_weights([value])}"
+    return _ADDRESS.sub("", repr(value))
 
 
-def _write_error(path: Path, when: str, error: OSError) -> OSError:
-    return type(error)(
-        error.errno,
-        f"cannot write the checkpoint {when}: {error.strerror or error}; free some space or choose another "
-        "folder, then start the run again",
-        str(path),
-    )
+def _digest(contents: Iterable[Any]) -> str:
+    """Return a digest of twelve hexadecimal digits."""
+    hashed = hashlib.blake2b(digest_size=6)
+    for content in contents:
+        hashed.update(content)
+    return hashed.hexdigest()
 
 
-def _digest_run(run: dict[str, str]) -> str:
-    return digest(json.dumps(run, sort_keys=True).encode())
+def _digest_weights(models: Iterable[nn.Module]) -> str:
+    tensors = (t for model in models for t in [*model.parameters(), *model.buffers()])
+    return _digest(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() for t in tensors)
+
+
+def _digest_array(values: Any) -> str:
+    """Return the shape and digest of an array. Of rows that are read from files, only eight are hashed."""
+    if not isinstance(values, (np.ndarray, torch.Tensor)) and hasattr(values, "shape"):
+        shape, values = values.shape, values[np.linspace(0, len(values) - 1, 8).astype(int)]
+    else:
+        values = np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values)
+        shape = values.shape
+    # The bytes of an object array are addresses, which differ between processes.
+    content = repr(values.tolist()).encode() if values.dtype.hasobject else np.ascontiguousarray(values)
+    return f"{tuple(shape)}:{_digest([content])}"

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 import torch
 
 from pyspar.errors import InputError
 from pyspar.paper.parameters import check_choice, check_integer, check_number
 
-Schedule = Literal["constant", "step", "cosine"]
 Shuffle = Literal["once", "epoch"]
-Select = Literal["mse", "worst-group-r", "last"]
-Device = Literal["auto", "cpu", "cuda"]
-Precision = Literal["bfloat16", "float16"]
-Graph = Literal["auto", "never"]
-Kernels = Literal["deterministic", "fastest"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +32,8 @@ class TrainConfig:
         The epoch whose weights are kept: lowest mean squared error on the validation part, highest Pearson correlation
         in the worst group (and the worst output, if there are several), or the last epoch.
     device : {"auto", "cpu", "cuda"}
-    autocast : {None, "bfloat16", "float16"}
-        Mixed precision. float16 scales the loss and requires a GPU.
+    autocast : {None, "bfloat16"}
+        Mixed precision.
     graph : {"auto", "never"}
         On a GPU, the step of all seeds is captured once and replayed, if the objective and the network allow it.
     kernels : {"deterministic", "fastest"}
@@ -53,15 +47,15 @@ class TrainConfig:
     batch_size: int
     lr: float
     weight_decay: float = 0.0
-    schedule: Schedule = "constant"
+    schedule: Literal["constant", "step", "cosine"] = "constant"
     gamma: float = 0.96
     shuffle: Shuffle = "once"
-    select: Select = "mse"
-    device: Device = "auto"
-    autocast: Precision | None = None
+    select: Literal["mse", "worst-group-r", "last"] = "mse"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    autocast: Literal[None, "bfloat16"] = None
     eval_batch_size: int = 1024
-    graph: Graph = "auto"
-    kernels: Kernels = "deterministic"
+    graph: Literal["auto", "never"] = "auto"
+    kernels: Literal["deterministic", "fastest"] = "deterministic"
 
     def __post_init__(self) -> None:
         # Stored as plain int and float, because numpy's numbers are accepted too.
@@ -74,12 +68,11 @@ class TrainConfig:
         values["gamma"] = check_number("gamma", self.gamma, high=1.0, positive=True)
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        for name, choices in _CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
+        for name, hint in get_type_hints(type(self)).items():
+            if hint not in (int, float):
+                check_choice(name, getattr(self, name), get_args(hint))
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError("device='cuda' requires a GPU, and torch finds none; use device='auto' or 'cpu'")
-        if self.autocast == "float16" and self.torch_device.type == "cpu":
-            raise InputError("autocast='float16' requires a GPU, got device 'cpu'; use 'bfloat16' on a CPU")
 
     @property
     def torch_device(self) -> torch.device:
@@ -91,7 +84,7 @@ class TrainConfig:
     @property
     def autocast_dtype(self) -> torch.dtype | None:
         """The dtype of mixed precision, or None."""
-        return None if self.autocast is None else getattr(torch, self.autocast)
+        return None if self.autocast is None else torch.bfloat16
 
     def lr_at(self, epoch: int, base: float | None = None) -> float:
         """Return the learning rate of an epoch, counted from 0. ``base`` replaces ``lr``."""
@@ -106,14 +99,3 @@ class TrainConfig:
         """Return the settings that influence the result: all except those for the device and the speed."""
         without_effect = {"device", "graph", "eval_batch_size"}
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in without_effect}
-
-
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "schedule": get_args(Schedule),
-    "shuffle": get_args(Shuffle),
-    "select": get_args(Select),
-    "device": get_args(Device),
-    "autocast": (None, *get_args(Precision)),
-    "graph": get_args(Graph),
-    "kernels": get_args(Kernels),
-}

@@ -197,14 +197,11 @@ class EpochData:
         if self._is_small():
             epoch = self._make_batch(self.tables, model)
             for step in range(len(self)):
-                yield Batch(
-                    epoch.x[step],
-                    epoch.y[step],
-                    None if epoch.partner_x is None else epoch.partner_x[step],
-                    None if epoch.partner_y is None else epoch.partner_y[step],
-                    None if epoch.target is None else epoch.target[step],
-                    {name: draw[step] for name, draw in epoch.draws.items()},
+                partner_x, partner_y, target = (
+                    None if part is None else part[step] for part in (epoch.partner_x, epoch.partner_y, epoch.target)
                 )
+                draws = {name: draw[step] for name, draw in epoch.draws.items()}
+                yield Batch(epoch.x[step], epoch.y[step], partner_x, partner_y, target, draws)
         else:
             for step in range(len(self)):
                 yield self._make_batch({name: table[step] for name, table in self.tables.items()}, model)
@@ -236,16 +233,9 @@ class EpochData:
 def _draw_plan(
     data: TrainingData, objective: Objective, config: TrainConfig, seed: int, epoch: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the tables of one seed for an epoch. Raise if the objective's plan has the wrong shape."""
+    """Return the tables of one seed for an epoch."""
     order = draw_train_order(seed, epoch, len(data.labels), config.batch_size, config.shuffle)
     drawn = objective.plan(EpochPlan(make_generator(seed, epoch, "plan"), order, data.labels, epoch, data.state))
-    for name, table in drawn.items():
-        expected = order.shape if name == "partner" else order.shape[:1]
-        if name in ("order", "target") or np.shape(table)[: len(expected)] != expected:
-            raise ValueError(
-                f"{objective.name}.plan must return arrays with {len(order)} steps on the first axis, 'partner' of "
-                f"shape {order.shape}, and no 'order' or 'target'; got {name!r} of shape {np.shape(table)}"
-            )
     plan = {"order": order, **{name: np.asarray(table) for name, table in drawn.items()}}
     if data.target is not None:
         plan["target"] = draw_target_order(seed, epoch, len(data.target), *order.shape)

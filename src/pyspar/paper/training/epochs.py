@@ -7,8 +7,7 @@ The rows, the row indices of the epoch and the step number are on the device, so
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -33,9 +32,8 @@ class EagerEpochs:
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
-        self.ticks_per_step = len(replicas)
 
-    def run(self, epochs: Sequence[EpochData], phase: str, tick: Callable[[], None]) -> list[Tensor]:
+    def run(self, epochs: Sequence[EpochData], phase: str) -> list[Tensor]:
         """Train an epoch. Return the losses of each replica, shape (steps, terms, *seed_shape)."""
         records = []
         for replica, epoch in zip(self._replicas, epochs, strict=True):
@@ -45,7 +43,6 @@ class EagerEpochs:
                 # Outside of the block operations are faster.
                 with numbers if not losses or numbers.drawn else nullcontext():
                     losses.append(replica.take_step(batch, phase))
-                tick()
             records.append(torch.stack(losses))
         return records
 
@@ -57,7 +54,6 @@ def can_capture(replicas: Sequence[Replica], objective: Objective, data: Trainin
         and config.torch_device.type == "cuda"
         and objective.capturable
         and data.on_device
-        and config.autocast != "float16"  # the host decides whether a float16 step is skipped
         and not any(_is_dropout(layer) for replica in replicas for layer in replica.net.modules())
     )
 
@@ -104,7 +100,7 @@ class CapturedStep:
                 f"CUDA graph: {error}\nUse TrainConfig(graph='never')."
             ) from error
 
-    def run(self, epochs: Sequence[EpochData], tick: Callable[[], None]) -> list[Tensor]:
+    def run(self, epochs: Sequence[EpochData]) -> list[Tensor]:
         """Replay an epoch. Return the losses of each replica, shape (steps, terms, *seed_shape)."""
         for own, new in zip(self._epochs, epochs, strict=True):
             copy_tensors(own.tables, new.tables)
@@ -113,7 +109,6 @@ class CapturedStep:
         self._reset_counters()
         for _ in range(self._steps):
             self._graph.replay()
-            tick()
         return [record.clone() for record in self._records]
 
     def _reset_counters(self) -> None:
@@ -151,30 +146,21 @@ class CapturedStep:
 class GraphEpochs:
     """Capture the step of each phase at its first epoch and replay it afterwards. Random steps run call by call."""
 
-    ticks_per_step = 1
-
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
-        self._captured: dict[Any, CapturedStep | None] = {}
+        self._captured: dict[str, CapturedStep | None] = {}
 
-    def run(self, epochs: Sequence[EpochData], phase: str, tick: Callable[[], None]) -> list[Tensor]:
+    def run(self, epochs: Sequence[EpochData], phase: str) -> list[Tensor]:
         """Train an epoch. Return the losses of each replica, shape (steps, terms, *seed_shape)."""
-        shapes = tuple(tuple((name, table.shape) for name, table in epoch.tables.items()) for epoch in epochs)
-        if (phase, shapes) not in self._captured:
+        if phase not in self._captured:
             try:
-                self._captured[phase, shapes] = CapturedStep(self._replicas, epochs, phase)
+                self._captured[phase] = CapturedStep(self._replicas, epochs, phase)
             except RandomStepError:
-                self._captured[phase, shapes] = None
-        captured = self._captured[phase, shapes]
+                self._captured[phase] = None
+        captured = self._captured[phase]
         if captured is None:
-            return EagerEpochs(self._replicas).run(epochs, phase, _call_every(len(self._replicas), tick))
-        return captured.run(epochs, tick)
-
-
-def _call_every(count: int, tick: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls ``tick`` at every ``count``-th call."""
-    calls = itertools.count(1)
-    return lambda: tick() if next(calls) % count == 0 else None
+            return EagerEpochs(self._replicas).run(epochs, phase)
+        return captured.run(epochs)
 
 
 def _save(replica: Replica) -> dict[str, Any]:

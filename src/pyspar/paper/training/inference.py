@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,14 @@ from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import Inputs, TrainingData
 
 
-def predict_inputs(model: nn.Module, inputs: Inputs, batch_size: int, autocast: torch.dtype | None = None) -> Tensor:
-    """Return the predictions for all rows, shape (..., n, K), in evaluation mode and without gradients."""
+def apply_to_rows(
+    model: nn.Module,
+    function: Callable[[Tensor], Tensor],
+    inputs: Inputs,
+    batch_size: int,
+    autocast: torch.dtype | None = None,
+) -> Tensor:
+    """Return a function of a model for all rows, such as its predictions, in evaluation mode and without gradients."""
     batches = []
     with (
         evaluation_mode(model),
@@ -28,7 +34,7 @@ def predict_inputs(model: nn.Module, inputs: Inputs, batch_size: int, autocast: 
             stop = min(start + batch_size, len(inputs))
             # A slice of a tensor is not copied. Rows that are read as needed support only arrays of indices.
             index = slice(start, stop) if inputs.on_device else torch.arange(start, stop)
-            batches.append(model(inputs.take(index, model)))
+            batches.append(function(inputs.take(index, model)))
     return torch.cat(batches, dim=-2)
 
 
@@ -40,12 +46,12 @@ def predict(model: nn.Module, X: Any, *, batch_size: int = 1024) -> NDArray[np.f
     (5, 1)
     """
     like = next(model.parameters())
-    return predict_inputs(model, Inputs.load(X, like.device, like.dtype), batch_size).double().cpu().numpy()
+    return apply_to_rows(model, model, Inputs.load(X, like.device, like.dtype), batch_size).double().cpu().numpy()
 
 
 def compute_validation(model: nn.Module, data: TrainingData, config: TrainConfig) -> Tensor:
     """Return the metric that ``select`` names: the worst-group r, else the mean squared error. One value per seed."""
-    prediction = predict_inputs(model, data.val_x, config.eval_batch_size, config.autocast_dtype).double()
+    prediction = apply_to_rows(model, model, data.val_x, config.eval_batch_size, config.autocast_dtype).double()
     if config.select == "worst-group-r":
         return compute_worst_group_r(prediction, data.val_y, data.val_groups)
     return (prediction - data.val_y).square().mean(dim=(-2, -1))

@@ -35,8 +35,6 @@ class Replica:
         self.optimizers = {k: self._make_adam(k, params) for k, params in self._trainable.items() if params}
         self._active = list(self.optimizers.values())
         self._saved_buffers: dict[str, dict[str, Tensor]] = {}
-        # float16 can lose small gradients. The loss scale differs between seeds, so such networks are never stacked.
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.autocast == "float16")
         self.best = {name: tensor.clone() for name, tensor in self.get_tensors("model").items()}
         self.best_score = torch.full(self.seed_shape, math.inf, dtype=torch.float64, device=self.device)
 
@@ -105,15 +103,9 @@ class Replica:
         record = torch.stack([value.detach() for value in values])
         # The losses of all seeds are summed. Seeds share no parameter, so each gradient is that of its own seed.
         total = sum(values[1:], values[0]).sum()
-        if self.scaler.is_enabled():
-            self.scaler.scale(total).backward()  # type: ignore[no-untyped-call]
-            for optimizer in self._active:
-                self.scaler.step(optimizer)
-            self.scaler.update()
-        else:
-            total.backward()  # type: ignore[no-untyped-call]
-            for optimizer in self._active:
-                optimizer.step()
+        total.backward()  # type: ignore[no-untyped-call]
+        for optimizer in self._active:
+            optimizer.step()
         return record
 
     def keep_best(self, metric: Tensor, epoch: int, *, eligible: bool = True) -> Tensor:
@@ -143,7 +135,6 @@ class Replica:
             "stacked": self.stacked,
             "tensors": {part: self.get_tensors(part) for part in self.parts},
             "optimizers": {part: optimizer.state_dict() for part, optimizer in self.optimizers.items()},
-            "scaler": self.scaler.state_dict(),
             "best": self.best,
             "best_score": self.best_score,
         }
@@ -157,8 +148,6 @@ class Replica:
             if self.device.type == "cuda":  # load_state_dict replaces our tensor by that of the file
                 for group in optimizer.param_groups:
                     group["lr"] = torch.as_tensor(group["lr"], device=self.device).clone()
-        if self.scaler.is_enabled():
-            self.scaler.load_state_dict(state["scaler"])
         copy_tensors(self.best, state["best"])
         self.best_score = state["best_score"].to(self.device)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from pyspar.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class TrainingError(InputError):

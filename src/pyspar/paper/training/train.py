@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from pyspar.paper.networks.stacked import can_stack, stack, unstack
 from pyspar.paper.objectives.base import Objective
 from pyspar.paper.training import checks
-from pyspar.paper.training.checkpoint import Checkpoint
+from pyspar.paper.training.checkpoint import Checkpoint, fingerprint
 from pyspar.paper.training.config import TrainConfig
 from pyspar.paper.training.epoch_data import EpochData, TrainingData, make_torch_seed
 from pyspar.paper.training.epochs import EagerEpochs, GraphEpochs, can_capture
-from pyspar.paper.training.fingerprint import fingerprint
 from pyspar.paper.training.inference import compute_validation, copy_to_device
 from pyspar.paper.training.random_numbers import OwnRandomNumbers
 from pyspar.paper.training.replica import Replica
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from pyspar.paper.data.task import ShiftTask
 
 Models = Sequence[nn.Module] | Callable[[int], nn.Module]
-
-_REFRESH_SECONDS = 0.1  # between two updates of the progress bar
 
 
 def train(
@@ -104,21 +101,20 @@ def train_seeds(
     are equal in distribution. In float64 they agree for much longer.
     """
     seeds = checks.check_seeds(seeds)
-    checks.check_arguments(task, objective, config)
+    objective.check(config)
     checks.check_task(task, objective, config)
     device = config.torch_device
     with _torch_settings(config):
         initial = _build_models(models, seeds)
-        dtype = checks.check_models(initial, seeds)
-        checks.check_precision(initial, config)
+        dtype = checks.check_models(initial, seeds, config)
         data = TrainingData.load(task, objective, config, dtype)
         run = {} if checkpoint is None else fingerprint(config, objective, seeds, task, initial)
         file = Checkpoint(checkpoint, run)
         copies = [copy_to_device(model, device) for model in initial]
         replicas = _make_replicas(copies, seeds, objective, data, config)
-        for replica in checks.choose_distinct(replicas):
+        for replica in replicas:
             with OwnRandomNumbers(make_torch_seed(replica.seeds[0], 0, "trial")):
-                checks.try_step(replica, _draw_epoch(replica, data, 0), objective.phase(0), config)
+                checks.check_outputs(replica, data)
         with show_progress(progress) as reporter:
             return _fit(replicas, data, config, file, reporter, on_epoch)
 
@@ -134,13 +130,7 @@ def _make_replicas(
             module = objective.module(width)
         modules.append(None if module is None else module.to(data.y.device, data.y.dtype))
     own_modules = [module for module in modules if module is not None]
-    if (
-        len(seeds) > 1
-        and objective.stackable
-        and config.autocast != "float16"
-        and can_stack(models)
-        and (not own_modules or can_stack(own_modules))
-    ):
+    if len(seeds) > 1 and objective.stackable and can_stack(models) and (not own_modules or can_stack(own_modules)):
         pair = stack(models), stack(own_modules) if own_modules else None
         return [Replica(*pair, seeds, stacked=True, objective=objective, config=config)]
     return [
@@ -159,19 +149,17 @@ def _fit(
 ) -> list[Trained]:
     objective = replicas[0].objective
     start, history, best_epochs = file.load(replicas)
-    if start < config.epochs:
-        file.check_folder()
     can_replay = can_capture(replicas, objective, data, config)
     runner: EagerEpochs | GraphEpochs = GraphEpochs(replicas) if can_replay else EagerEpochs(replicas)
     steps = len(data.labels) // config.batch_size
-    ticks = steps * runner.ticks_per_step
-    bar = _StepBar(progress, f"training {objective.name}", done=start * ticks, total=config.epochs * ticks)
+    # The task is not finished explicitly, so that the last state of the bar remains in a log file.
+    progress.start("training", f"training {objective.name}", total=config.epochs, unit="epochs")
     for epoch in range(start, config.epochs):
         started = time.monotonic()
         phase = objective.phase(epoch)
         for replica in replicas:
             replica.start_epoch(epoch, phase)
-        losses = runner.run([_draw_epoch(replica, data, epoch) for replica in replicas], phase, bar.advance)
+        losses = runner.run([_draw_epoch(replica, data, epoch) for replica in replicas], phase)
         for replica in replicas:
             replica.end_epoch()
         on_device = [_evaluate(replica, data, config, epoch, objective.judged(phase)) for replica in replicas]
@@ -187,37 +175,12 @@ def _fit(
                 history[number].append(EpochRecord(epoch, means, float(metric[i]), config.lr_at(epoch), seconds))
                 best_epochs[number] = epoch if improved else best_epochs[number]
                 number += 1
-        bar.report_loss(sum(sum(records[-1].losses.values()) for records in history) / len(history))
+        mean_loss = sum(sum(records[-1].losses.values()) for records in history) / len(history)
+        progress.advance("training", epoch + 1, loss=f"{mean_loss:.4g}", lr=f"{config.lr_at(epoch):.3g}")
         file.save(replicas, epoch + 1, history, best_epochs, final=epoch + 1 == config.epochs)
         if on_epoch is not None:
             on_epoch(epoch + 1)
     return _collect_results(replicas, history, best_epochs)
-
-
-class _StepBar:
-    """Report steps and the loss to a progress bar, at most every 0.1 seconds.
-
-    The task is not finished explicitly, so that the last state of the bar remains in a log file.
-    """
-
-    def __init__(self, progress: Progress, title: str, *, done: int, total: int) -> None:
-        self._progress, self._title, self._done = progress, title, done
-        self._loss = "-"
-        self._reported_at = time.monotonic()
-        progress.start(title, title, total=total, unit="steps")
-
-    def advance(self) -> None:
-        self._done += 1
-        if time.monotonic() - self._reported_at > _REFRESH_SECONDS:
-            self._report()
-
-    def report_loss(self, loss: float) -> None:
-        self._loss = f"{loss:.4g}"
-        self._report()
-
-    def _report(self) -> None:
-        self._reported_at = time.monotonic()
-        self._progress.advance(self._title, self._done, loss=self._loss)
 
 
 def _evaluate(
@@ -261,16 +224,10 @@ def _check_divergence(
         where = f"the loss ({', '.join(terms)}) is not finite in epoch {epoch}, step {step} of {len(loss)}"
     else:
         where = f"the validation metric or a weight (of the model or the objective) is not finite after epoch {epoch}"
-    if file.is_written:
-        kept = (
-            f"The last good checkpoint is {str(file.path)!r}; pyspar.paper.load_checkpoint(path, model) reads its best "
-            "weights."
-        )
-    else:
-        kept = "No checkpoint was written."
+    kept = f" The last good checkpoint is {str(file.path)!r}." if file.is_written else ""
     raise TrainingError(
-        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}). "
-        f"{kept} Lower lr, or check the scale of inputs and labels."
+        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}).{kept} "
+        "Lower lr, or check the scale of inputs and labels."
     )
 
 

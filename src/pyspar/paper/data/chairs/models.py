@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError, need
-from pyspar.paper.data.access import list_names
+from pyspar.paper.data.files import list_names
 
 FOLDER = Path("/usr/share/sweethome3d/furniture")
 INSTALL = "apt-get install sweethome3d-furniture"
@@ -77,7 +77,7 @@ def chair_models(folder: Path | str = FOLDER) -> tuple[ChairModel, ...]:
 def read_mesh(model: ChairModel) -> Mesh:
     """Read the triangles of a model, upright and with the front towards the viewer."""
     with zipfile.ZipFile(model.archive) as archive:
-        return _read_mesh(archive, model)
+        return _parse_mesh(archive, model)
 
 
 def _read_catalogue(path: Path) -> Iterable[ChairModel]:
@@ -117,11 +117,8 @@ def _parse_properties(text: str) -> tuple[dict[str, str], dict[int, dict[str, st
     return shared, dict(pieces)
 
 
-def _read_mesh(archive: zipfile.ZipFile, model: ChairModel) -> Mesh:
-    try:
-        text = archive.read(model.path).decode("latin-1")
-    except KeyError as error:
-        raise InputError(f"{str(model.archive)!r} lists {model.path!r}, but the file is missing") from error
+def _parse_mesh(archive: zipfile.ZipFile, model: ChairModel) -> Mesh:
+    text = archive.read(model.path).decode("latin-1")
     folder = posixpath.dirname(model.path)
     positions: list[list[float]] = []
     texture_at: list[list[float]] = [[0.0, 0.0]]  # for corners without a texture coordinate

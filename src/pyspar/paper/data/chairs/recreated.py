@@ -10,19 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.access import list_names
-from pyspar.paper.data.cache import Arrays, cache_file, is_cached, load_or_build
+from pyspar.paper.data.cache import Arrays, cache_file, load_or_build
 from pyspar.paper.data.chairs.models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.paper.data.chairs.published import TEST_YAWS, TRAINING_YAWS, make_parts
 from pyspar.paper.data.chairs.render import SIZE, Cloud, draw_picture, sample_surface
-from pyspar.paper.data.files import CACHE, Location, candidate_folders
+from pyspar.paper.data.files import CACHE, Location, candidate_folders, list_names
 from pyspar.paper.data.task import ShiftTask
 
 NAME = "chair-angles-recreated"
@@ -32,13 +30,11 @@ _VERSION = "v1"  # change it with every change of the resulting bytes
 _MIN_CONTRAST = 2.0  # grey levels, averaged over the image
 _MIN_ROWS, _MAX_CHAIRS = 10, 8  # of a small version
 
-Watch = Callable[[int, int], None]
-
 
 def find(folder: str | os.PathLike[str] | None = None) -> Location:
     """Return the cached file of the images, or the folder of the furniture models."""
     path = cache_file(NAME, _make_key(folder))
-    return Location(path, CACHE) if is_cached(path) else _find_catalogues(folder)
+    return Location(path, CACHE) if path.is_file() else _find_catalogues(folder)
 
 
 def load(
@@ -46,17 +42,15 @@ def load(
     *,
     seed: int = 0,
     rows: int | None = None,
-    watch: Watch | None = None,
 ) -> ShiftTask:
     """Load the images as uint8 (n, 3, 64, 64) with labels in degrees. Render them first if they are not cached.
 
     The seed determines the images for validation. The images are the same for every seed. ``rows`` renders a small
-    version with at most this number of images, which is not cached. ``watch(done, total)`` is called while images are
-    rendered.
+    version with at most this number of images, which is not cached.
     """
     if rows is None:
         arrays = load_or_build(
-            NAME, _make_key(folder), lambda: render_chairs(_list_chairs(folder), ANGLES, watch), compressed=True
+            NAME, _make_key(folder), lambda: render_chairs(_list_chairs(folder), ANGLES), compressed=True
         )
     else:
         if rows < _MIN_ROWS:
@@ -65,8 +59,8 @@ def load(
         count = min(_MAX_CHAIRS, rows // _MIN_ROWS, len(chairs))
         chosen = np.linspace(0, len(chairs) - 1, count).round().astype(int)
         n_training = rows // count * 3 // 5
-        arrays = render_chairs([chairs[i] for i in chosen], (n_training, rows // count - n_training), watch)
-    train, val, test = make_parts(arrays["images"].__getitem__, arrays["labels"], arrays["indx_train"], seed=seed)
+        arrays = render_chairs([chairs[i] for i in chosen], (n_training, rows // count - n_training))
+    train, val, test = make_parts(arrays["images"], arrays["labels"], arrays["indx_train"], seed=seed)
     n_chairs = len(arrays["chairs"])
     return ShiftTask(
         name=NAME,
@@ -117,20 +111,18 @@ def draw_yaws(chair: ChairModel, angles: tuple[int, int]) -> NDArray[np.float64]
     return np.concatenate(grids)
 
 
-def render_chairs(chairs: list[ChairModel], angles: tuple[int, int], watch: Watch | None = None) -> Arrays:
+def render_chairs(chairs: list[ChairModel], angles: tuple[int, int]) -> Arrays:
     """Render each chair with a visible yaw. The arrays are named as in RC-49, with the names of the chairs."""
     per_chair = sum(angles)
     images = np.empty((len(chairs) * per_chair, 3, SIZE, SIZE), np.uint8)
     rendered: list[ChairModel] = []
-    for number, chair in enumerate(chairs):
+    for chair in chairs:
         surface = sample_chair(chair)
         if surface.is_yaw_visible:
             start = len(rendered) * per_chair
             for row, yaw in enumerate(draw_yaws(chair, angles), start):
                 images[row] = draw_picture(surface.cloud, yaw)
             rendered.append(chair)
-        if watch is not None:
-            watch((number + 1) * per_chair, len(images))
     if not rendered:
         raise InputError(f"none of {len(chairs)} chairs has a visible yaw; use the models of: {INSTALL}")
     n_images = len(rendered) * per_chair
