@@ -28,7 +28,7 @@ _SHOWN = (
     "worth", "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
-LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR013", "SPAR014", "SPAR018")
+LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR014", "SPAR018")
 """The findings whose advice is to label rows."""
 
 
