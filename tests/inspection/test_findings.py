@@ -200,7 +200,7 @@ def test_one_list_has_all_findings_with_their_labels():
 
 def make_forecast(name, rmse):
     ends = (0.3 * rmse, 1.5 * rmse)
-    return Forecast(name, rmse, ends, ends, rmse, *[(0.0, rmse)] * 2, 0, 0, 0, interval95_if_linear=ends)
+    return Forecast(name, rmse, ends, ends, rmse, 0, 0, 0, interval95_if_linear=ends)
 
 
 def make_judgement(before, adapted):
@@ -217,9 +217,7 @@ def make_direction(energy, *, goes, removed=1.0):
 def make_label_forecast(rmse):
     nan = np.nan
     parts = {"rmse_uncorrected": 3.0, "n_labels": 12.0}
-    return LabelForecast(
-        "Bayes-SpAR", rmse, (1.0, 1.5), (0.9, 2.5), nan, (nan, nan), (nan, nan), nan, nan, nan, **parts
-    )
+    return LabelForecast("Bayes-SpAR", rmse, (1.0, 1.5), (0.9, 2.5), nan, nan, nan, nan, **parts)
 
 
 def test_the_text_of_every_finding(golden):

@@ -37,7 +37,7 @@ GAP = UnseenRows(40, 100, (UnseenColumn("kind", 40, ("farm",)),))
 
 def make_forecast(name, rmse):
     ends = (0.9 * rmse, 1.1 * rmse)
-    return Forecast(name, rmse, ends, ends, rmse, *[(0.0, rmse)] * 2, 0, 0, 0, interval95_if_linear=ends)
+    return Forecast(name, rmse, ends, ends, rmse, 0, 0, 0, interval95_if_linear=ends)
 
 
 def judge(home, adapted="Bayes-SpAR", before="OLS", separation=SHIFT, **rmse):

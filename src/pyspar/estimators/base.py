@@ -12,7 +12,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Vector
@@ -124,15 +123,6 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if kind in ("dask", "torch"):
             return linear_prediction(self, X, kind)
         return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
-
-    def to_linear_regression(self) -> LinearRegression:
-        """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
-        check_is_fitted(self)
-        plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
-        plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
-        shared = {"n_features_in_", "feature_names_in_", "rank_"} & self.__dict__.keys()
-        plain.__dict__ |= {name: self.__dict__[name] for name in shared}
-        return plain
 
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""

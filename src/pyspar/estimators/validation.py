@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.arrays import VALUE_RANGE, Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
-from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_extremes, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
 from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
@@ -30,8 +30,6 @@ SPARSE_FORMATS = ("csr", "csc")
 
 SMALLEST_SIZE = 1e-13
 """Features below this share of the largest feature are too small for float64."""
-SMALLEST_LENGTH = 1e-300
-"""The smallest length of the longest column. The weights of shorter columns overflow float64."""
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
@@ -161,9 +159,6 @@ def read_labelled_rows(
         moments = moments_of(X, y, sample_weight, solver=solver)
     else:
         moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
-    largest = moments.column_lengths()[: moments.n_features].max()
-    if 0.0 < largest < SMALLEST_LENGTH:
-        raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
     counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
     label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
@@ -213,6 +208,7 @@ def read_moments(moments: Any, *, y_ndim: int | None = None) -> Source:
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
         raise ValueError(f"moments must be finite and have at least 2 rows, got {moments!r}")
+    refuse_extremes(moments)
     return Source(moments, y_ndim or min(moments.n_outputs, 2), _names_of(moments))
 
 
@@ -228,6 +224,8 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         check_columns(estimator, Z.names, Z.n_features)
         if not np.isfinite(Z.root).all():
             raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
+        with name_target():
+            refuse_extremes(Z)
         return Z
     kind, solver = kind_of(Z), estimator.solver
     if kind != "dask":
@@ -274,7 +272,16 @@ def read_dense_rows(estimator: Any, X: Any) -> Matrix:
     """Check rows in memory for intervals or labels, and return them as float64."""
     check_is_fitted(estimator)
     refuse_other_than_rows("X", X, "intervals")
-    return np.asarray(check_rows(estimator, X), dtype=np.float64)
+    rows = np.asarray(check_rows(estimator, X), dtype=np.float64)
+    refuse_large("X", rows)
+    return rows
+
+
+def refuse_large(name: str, values: Any) -> None:
+    """Raise ValueError for values that are too large to compute with (``VALUE_RANGE``). NaN is ignored."""
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest > VALUE_RANGE[1]:
+        raise ValueError(f"{name} must have values up to {VALUE_RANGE[1]:g}, got {largest:.3g}; rescale or drop them")
 
 
 def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:

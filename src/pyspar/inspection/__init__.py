@@ -155,7 +155,6 @@ def inspect(
     )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # numbers that exceed float64 are shown as unknown
 def build_inspection(
     comparison: Comparison,
     Z: Any,

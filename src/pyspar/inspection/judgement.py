@@ -364,9 +364,9 @@ class Judgement:
         return f"{share} of the target's variation is in directions that do not occur in the source"
 
     def _compare_with_home(self, rmse: float) -> float:
-        if_zero = 1.0 if rmse == 0.0 else math.inf
-        ratio = rmse / self.home if self.home > 0.0 else if_zero
-        return ratio if math.isfinite(rmse) else math.nan
+        if self.home > 0.0:
+            return rmse / self.home
+        return 1.0 if rmse == 0.0 else math.inf
 
     def _describe_labels(self, labels: LabelEvidence) -> str:
         times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"
