@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from pyspar import BayesSpARRegressor, Moments, PCRRegressor, SpARRegressor, TargetCorrection
 
@@ -125,6 +126,11 @@ def test_values_out_of_range_are_refused_everywhere_in_the_same_words(shift, siz
         BayesSpARRegressor(solver=solver).fit(X, shift.y)
     with pytest.raises(ValueError, match=rule):
         SpARRegressor(solver=solver).fit(shift.X, size * shift.y)
+    for rows in (sp.csr_array(X), sp.csr_array(X[:3])):
+        with pytest.raises(ValueError, match=r"rescale|divide"):
+            BayesSpARRegressor(solver=solver).fit(rows, shift.y[: rows.shape[0]])
+        with pytest.raises(ValueError, match=r"rescale|divide"):
+            est.adapt(rows)
     for use in (est.adapt, est.expected_rmse):
         with pytest.raises(ValueError, match=rf"the target.*{rule}"):
             use(Z)

@@ -208,7 +208,7 @@ class Forecaster:
         # contribute a chi-squared term.
         parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(rows))
         others = rng.chisquare(rows - 1.0, DRAWS) if rows > 1.0 else np.zeros(DRAWS)
-        return np.sqrt(parallel2 + sigma**2 * others / rows)
+        return np.asarray(np.sqrt(parallel2 + sigma**2 * others / rows))
 
     @cached_property
     def _draws(self) -> Callable[[int], tuple[Matrix, Vector]]:

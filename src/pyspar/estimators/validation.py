@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.arrays import VALUE_RANGE, Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
-from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_extremes, refuse_masked
+from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
 from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
@@ -208,7 +208,6 @@ def read_moments(moments: Any, *, y_ndim: int | None = None) -> Source:
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
         raise ValueError(f"moments must be finite and have at least 2 rows, got {moments!r}")
-    refuse_extremes(moments)
     return Source(moments, y_ndim or min(moments.n_outputs, 2), _names_of(moments))
 
 
@@ -224,8 +223,6 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         check_columns(estimator, Z.names, Z.n_features)
         if not np.isfinite(Z.root).all():
             raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
-        with name_target():
-            refuse_extremes(Z)
         return Z
     kind, solver = kind_of(Z), estimator.solver
     if kind != "dask":
