@@ -16,7 +16,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
-from pyspar.estimators.validation import is_missing, refuse_large
+from pyspar.estimators.validation import is_missing
+from pyspar.sources import refuse_large
 
 MAX_CATEGORIES = 50
 """The maximum number of features of a text column. The rarest categories share one of them."""

@@ -15,8 +15,8 @@ from pyspar.core.concept_shift import ShiftTest, run_shift_test
 from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fit_drift
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import collect_warnings, warn
-from pyspar.estimators.validation import is_missing, refuse_large, refuse_other_than_rows
-from pyspar.sources import refuse_dates, refuse_extreme_weights
+from pyspar.estimators.validation import is_missing, refuse_other_than_rows
+from pyspar.sources import refuse_dates, refuse_extreme_weights, refuse_large
 from pyspar.wording import format_interval, format_number, list_some
 
 
@@ -335,21 +335,21 @@ def _describe(drift: Drift, test: ShiftTest) -> TargetDrift:
 
 def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Matrix:
     """Return labels by row position as an array."""
-    unknown = [p for p in y if isinstance(p, bool) or not isinstance(p, (int, np.integer)) or not 0 <= p < rows]
-    if unknown:
+    positions = [p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows]
+    if len(positions) < len(y):
+        unknown = [p for p in y if p not in set(positions)]
         raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
-    shape = np.shape(next(iter(y.values()), 0.0))
-    labels = np.full((rows, *shape), np.nan)
+    width = len(np.atleast_1d(next(iter(y.values())))) if y else 1
+    several = bool(y) and np.ndim(next(iter(y.values()))) == 1
+    labels = np.full((rows, width), np.nan)
     for position, label in y.items():
-        if is_missing(label):
-            continue
-        if np.shape(label) != shape:
-            raise ValueError(f"{name} must have labels of shape {shape}, got {label!r} for row {position}")
+        if not is_missing(label) and np.prod(np.shape(label), dtype=int) != width:
+            raise ValueError(f"{name} must have {width} label(s) per row, got {label!r} for row {position}")
         try:
-            labels[position] = label
+            labels[position] = np.nan if is_missing(label) else label
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must contain numbers, got {label!r} for row {position} ({error})") from None
-    return labels
+    return labels if several else labels[:, 0]
 
 
 def _format_p(p_value: float) -> str:

@@ -15,12 +15,12 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.arrays import VALUE_RANGE, Matrix, Vector
+from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights, refuse_large
 from pyspar.wording import list_some
 
 Attributes = dict[str, Any]
@@ -272,13 +272,6 @@ def read_dense_rows(estimator: Any, X: Any) -> Matrix:
     rows = np.asarray(check_rows(estimator, X), dtype=np.float64)
     refuse_large("X", rows)
     return rows
-
-
-def refuse_large(name: str, values: Any) -> None:
-    """Raise ValueError for values that are too large to compute with (``VALUE_RANGE``). NaN is ignored."""
-    largest = float(np.nanmax(np.abs(values), initial=0.0))
-    if largest > VALUE_RANGE[1]:
-        raise ValueError(f"{name} must have values up to {VALUE_RANGE[1]:g}, got {largest:.3g}; rescale or drop them")
 
 
 def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:
