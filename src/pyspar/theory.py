@@ -36,7 +36,6 @@ from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import FlatBelief, RidgeBelief, flat_belief, noise_gain, ridge_belief
 from pyspar.core.evidence import Evidence
 from pyspar.core.moments import Moments
-from pyspar.core.roots import squared
 from pyspar.core.spectrum import Spectrum, outside_share
 
 __all__ = [
@@ -82,7 +81,7 @@ def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:
     sigma2 = np.atleast_1d(np.asarray(sigma2, dtype=np.float64))
     if not (sigma2 >= 0.0).all():
         raise ValueError(f"sigma2 is a variance and must be at least 0, got {sigma2}")
-    return np.outer(squared(z.lam * noise_gain(x, z.V)), sigma2)
+    return np.outer(np.square(z.lam * noise_gain(x, z.V)), sigma2)
 
 
 def bias_terms(z: Spectrum, w: Matrix) -> Matrix:

@@ -228,13 +228,12 @@ def test_long_lists_of_columns_are_shortened(spar, files, source, target):
     assert "3" in ignored[-1]
 
 
-def test_an_error_beyond_float64_is_reported_as_unknown(spar, files, source, target):
-    numbers = ["area", "garden", "price"]
-    rows = target[numbers].assign(garden=1e147 * target["garden"]).drop(columns="price")
-    result = spar("adapt", *files(source[numbers].assign(garden=1e-8 * source["garden"]), rows), *LABEL)
-    assert result.exit_code == 0, result.output
-    (line,) = lines_of(result.stdout, "expected")
-    assert line.startswith("unknown")
+def test_values_out_of_range_are_refused_with_their_column(spar, files, source, target):
+    rows = target.assign(garden=1e147 * target["garden"])
+    result = spar("adapt", *files(source, rows), *LABEL, "--id", "home")
+    assert result.exit_code == 2
+    assert "column 'garden'" in result.stderr
+    assert "1e+60" in result.stderr
 
 
 def test_findings_about_moved_columns_and_implausible_predictions_are_reported(spar, files, tmp_path):

@@ -111,7 +111,7 @@ CORNERS = [
 
 @pytest.mark.parametrize("units", ["target", "common"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize("size", [1.0, 1e-50, 1e50])
 @pytest.mark.parametrize("name", CORNERS)
 def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_intercept, units):
     X, y, limit = corner(name)
@@ -180,7 +180,7 @@ def few_rows(seed, n=60, d=150, noise=0.5):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("size", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize("size", [1.0, 1e-50, 1e50])
 def test_an_exact_fit_of_rows_that_occur_twice_is_not_taken_as_noiseless(seed, size):
     X, y = few_rows(seed)
     once = ridge_belief(Moments.of(X, y), fit_intercept=True)

@@ -144,7 +144,7 @@ def test_offsets_cost_no_solver_its_digits(solver, offset):
     np.testing.assert_allclose(moved.coef_, reference, rtol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-170, 1.0, 1e160])
+@pytest.mark.parametrize("size", [1e-50, 1.0, 1e50])
 def test_the_scale_of_the_label_does_not_change_the_number_of_components(size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5)) * [5, 4, 3, 0.1, 0.1]

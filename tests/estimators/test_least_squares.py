@@ -130,22 +130,3 @@ def test_names_are_kept_as_scikit_learn_keeps_them(shift):
     assert not hasattr(SpARRegressor().fit(shift.X, shift.y), "feature_names_in_")
     with pytest.raises(ValueError, match="feature names should match"):
         est.predict(frame[list("edcba")])
-
-
-@pytest.mark.parametrize("adapted", [True, False])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("outputs", [None, 1, 3])
-def test_a_plain_linear_regression_with_the_same_weights_predicts_the_same(shifts, outputs, fit_intercept, adapted):
-    data = shifts(3, outputs=outputs, offset=1.0)
-    X = pd.DataFrame(data.X, columns=list("abcde"))
-    est = SpARRegressor(fit_intercept=fit_intercept).fit(X, data.y)
-    if adapted:
-        est.adapt(pd.DataFrame(data.Z, columns=list("abcde")))
-    plain = est.to_linear_regression()
-    assert type(plain) is LinearRegression
-    np.testing.assert_array_equal(plain.predict(X), est.predict(X))
-    assert plain.predict(X).shape == est.predict(X).shape
-    assert plain.n_features_in_ == 5
-    assert plain.feature_names_in_.tolist() == list("abcde")
-    plain.coef_[...] = 0.0  # it owns its weights
-    assert est.coef_.any()

@@ -72,7 +72,7 @@ def test_inspect_and_watch_refuse_a_corrected_regressor(target):
     assert inspect(est.reset(), Z).outcome
 
 
-@pytest.mark.parametrize("size", [1e-180, 1e180])
+@pytest.mark.parametrize("size", [1e-50, 1e50])
 def test_the_correction_does_not_depend_on_the_unit_of_the_features(rng, size):
     X, Z = rng.normal(size=(80, 3)) * [2.0, 0.3, 0.02], rng.normal(size=(30, 3))
     y, labels = X[:, 0] + rng.normal(size=80), np.where(np.arange(30) < 9, Z[:, 0] + 2.0, np.nan)

@@ -310,9 +310,3 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
             call(target)
         assert [warning.filename for warning in warned] == [__file__]
         call(source)  # a warning would be an error
-
-
-def test_labels_are_refused_with_the_class_that_uses_them(shift):
-    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(shift.X, shift.y)
-    with pytest.raises(TypeError, match=r"TargetCorrection\(.*\.fit\(Z, y\)"):
-        adapt_pipeline(pipe, shift.Z, np.zeros(len(shift.Z)))

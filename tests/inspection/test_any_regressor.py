@@ -142,7 +142,6 @@ def test_each_output_has_a_forecast(rng):
         ({"source": (np.zeros((4, 3)), np.zeros(4))}, "4"),
         ({"groups": np.zeros(120)}, "1"),
         ({"outputs": ["a", "b"]}, "^outputs.* got 2"),
-        ({"weights": {"mine": (np.ones(3), 0.0)}}, "^weights"),
     ],
 )
 def test_unusable_input_is_refused(rng, change, value):

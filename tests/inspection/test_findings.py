@@ -24,7 +24,6 @@ from pyspar.inspection.findings import (
     derive_label_findings,
     describe_correction,
     describe_label_unit,
-    describe_leader,
     describe_unseen,
 )
 from pyspar.inspection.judgement import SEVERITIES, Judgement
@@ -121,17 +120,6 @@ def test_an_exact_fit_counts_the_intercept_if_there_is_one(fit_intercept, severi
     assert "2 rows for 1 direction (2 per direction)" in finding.text
 
 
-def test_equal_singular_values_on_both_sides_of_the_threshold_are_reported(unshifted):
-    # Without an intercept, and with a target whose directions are the axes: two of equal length, one of them removed.
-    X, _, _ = make_data(d=2)
-    y = X[:, 0] + np.random.default_rng(3).normal(size=len(X))
-    equal, different = (np.vstack([np.diag([5.0, length]), np.zeros((8, 2))]) for length in (5.0 * (1 - 1e-6), 3.0))
-    est = SpARRegressor(fit_intercept=False).fit(X, y)
-    assert "SPAR006" in find(est, equal)
-    assert "SPAR006" not in find(est, different)
-    assert "SPAR006" not in unshifted
-
-
 def test_evidence_at_a_limit_is_reported(unshifted):
     X, _, Z = make_data()
     assert "'no-noise'" in find(SpARRegressor().fit(X, X @ [1.0, 2.0, 3.0, 4.0]), Z)["SPAR007"].text
@@ -185,51 +173,6 @@ def test_an_imprecise_forecast_is_reported(unshifted):
     assert "SPAR010" not in unshifted
 
 
-def test_different_scales_are_reported_only_for_a_regressor_that_does_not_standardise(unshifted):
-    X, y, Z = make_data()
-    X[:, 0] *= 1e8
-    Z[:, 0] *= 1e8
-    assert "SPAR011" in find(SpARRegressor().fit(X, y), Z)
-    assert "SPAR011" not in find(BayesSpARRegressor().fit(X, y), Z)
-    assert "SPAR011" not in unshifted
-
-
-def test_the_cost_of_adapting_is_reported(unshifted):
-    X, y, Z = make_data()
-    findings = find(BayesSpARRegressor(rule="chi2", alpha=1.0).fit(X, y), Z)  # alpha 1 removes every direction
-    assert findings["SPAR012"].severity == "info"
-    assert "SPAR012" not in unshifted
-
-
-@pytest.mark.parametrize(("reach", "severity"), [(1.0, "info"), (6.0, "warning")])
-def test_a_dominant_column_is_named(reach, severity):
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(300, 50)), rng.normal(size=(200, 50))
-    Z[:, 7] *= reach
-    noise = rng.normal(size=300)
-    finding = find(BayesSpARRegressor().fit(X, 2.0 * X[:, 7] + noise), Z)["SPAR013"]
-    assert finding.severity == severity
-    assert "'x7'" in finding.text
-    assert "50 columns" in finding.text
-    assert bool(re.search(r" [56](\.\d)? times", finding.text)) == (reach > 3.0)
-    assert "SPAR013" not in find(BayesSpARRegressor().fit(X, X @ rng.normal(size=50) + noise), Z)
-
-
-def test_one_of_a_few_columns_may_dominate():
-    X, _, Z = make_data()
-    assert "SPAR013" not in find(SpARRegressor().fit(X, X[:, 0] + np.random.default_rng(1).normal(size=len(X))), Z)
-
-
-def test_the_features_of_one_column_dominate_together():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 60))
-    y = X[:, :10].sum(axis=1) + rng.normal(size=300)
-    names = ["town"] * 10 + [f"x{i}" for i in range(50)]
-    for columns, is_reported in ((names, True), (None, False)):
-        findings = inspect(BayesSpARRegressor().fit(X, y), X, columns=columns).outputs[0].findings
-        assert any(f.code == "SPAR013" and "'town'" in f.text for f in findings) == is_reported
-
-
 def read_codes_in_source():
     code = (Path(pyspar.__file__).parent / "inspection" / "findings.py").read_text()
     return set(re.findall(r"SPAR\d{3}", code))
@@ -257,7 +200,7 @@ def test_one_list_has_all_findings_with_their_labels():
 
 def make_forecast(name, rmse):
     ends = (0.3 * rmse, 1.5 * rmse)
-    return Forecast(name, rmse, ends, ends, rmse, *[(0.0, rmse)] * 2, 0, 0, 0, interval95_if_linear=ends)
+    return Forecast(name, rmse, ends, ends, rmse, 0, 0, 0, interval95_if_linear=ends)
 
 
 def make_judgement(before, adapted):
@@ -274,9 +217,7 @@ def make_direction(energy, *, goes, removed=1.0):
 def make_label_forecast(rmse):
     nan = np.nan
     parts = {"rmse_uncorrected": 3.0, "n_labels": 12.0}
-    return LabelForecast(
-        "Bayes-SpAR", rmse, (1.0, 1.5), (0.9, 2.5), nan, (nan, nan), (nan, nan), nan, nan, nan, **parts
-    )
+    return LabelForecast("Bayes-SpAR", rmse, (1.0, 1.5), (0.9, 2.5), nan, nan, nan, nan, **parts)
 
 
 def test_the_text_of_every_finding(golden):
@@ -287,29 +228,20 @@ def test_the_text_of_every_finding(golden):
     moved = {name: 4.0 + 1e5 * i for i, name in enumerate(names)}
     far = AbsurdRows(1000, 60, 20, 55, (-10.0, 90.0), (-12.0, 999.0), (7, 3, 5))
     signed = AbsurdRows(1000, 4, 0, 4, (-10.0, 90.0), (-12.0, 80.0), (7, 3))
-    leader, near = describe_leader("area", 0.5, 40, 6.0), describe_leader("area", 0.5, 40, 2.0)
     findings = [
-        *derive_label_findings(judgement, directions, limit="no-noise", leader=leader, absurd=far),
-        *derive_label_findings(judgement, directions[:1], limit="no-signal", leader=near, absurd=signed),
+        *derive_label_findings(judgement, directions, limit="no-noise", absurd=far),
+        *derive_label_findings(judgement, directions[:1], limit="no-signal", absurd=signed),
         *derive_label_findings(judgement, limit="repeated-rows"),
-        *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved, scale_ratio=2e7),
+        *derive_feature_findings(rows=1200, rank=300, outside=0.031, constant=names, moved=moved),
         *describe_unseen(UnseenRows(30, 100, (UnseenColumn("kind", 30, ("farm", "barn")),))),
         describe_label_unit("the slope of 20 labels on the predictions is 1,000 times that of source labels"),
         *(describe_correction(make_label_forecast(1.2), n, "Correct it.") for n in (12, 13)),
-        *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}, scale_ratio=1),
+        *derive_feature_findings(rows=300, rank=300, outside=0.5, constant=names[:1], moved={"a": 3.4}),
     ]
-    elsewhere = {"SPAR002", "SPAR012", "SPAR015", "SPAR016", "SPAR017"}
+    elsewhere = {"SPAR002", "SPAR015", "SPAR016", "SPAR017"}
     assert {f.code for f in findings} | elsewhere == read_codes_in_source()
     lines = dict.fromkeys(f"{f.code} {f.severity}\n    {f.text}\n    {f.advice}" for f in findings)
     golden("findings", "\n".join(sorted(lines)))
-
-
-def test_a_tie_of_directions_matters_only_to_a_rule():
-    judgement = make_judgement("OLS", "OLS")
-    directions = make_direction(0.5, goes=True), make_direction(0.4999, goes=False)
-    for has_rule in (True, False):
-        codes = {f.code for f in derive_label_findings(judgement, directions, has_rule=has_rule)}
-        assert ("SPAR006" in codes) == has_rule
 
 
 def test_implausible_predictions_are_counted_and_their_rows_named():

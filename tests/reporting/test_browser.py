@@ -206,7 +206,6 @@ def awkward():
     X, Z = rng.normal(size=(60, 8)), rng.normal(size=(90, 8)) * [1, 30, 1, 1, 1, 1, 1, 9]
     y = 3e5 + 1e5 * X[:, 0] + 4e4 * rng.normal(size=60)
     groups = np.array(["<b>the north</b> beyond the river", "شمال", "e"])[np.arange(90) % 3]
-    weights = {"the model in use since last spring": (np.full(8, 1e4), 0.0)}
     thin = X * np.geomspace(1, 1e-10, 8)
     labels = np.column_stack([y, np.ones(60)])
     return {
@@ -215,7 +214,6 @@ def awkward():
             Z,
             columns=names,
             target_groups=groups,
-            weights=weights,
             outputs=["price" * 30],
         ),
         "tiny": report(BayesSpARRegressor().fit(X[:30, :2], X[:30, 0] + X[30:, 0]), Z[:20, :2]),

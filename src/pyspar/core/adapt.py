@@ -16,7 +16,7 @@ from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import Belief, RidgeBelief
 from pyspar.core.moments import Moments
-from pyspar.core.roots import root_sum_squares, squared
+from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import Spectrum, complete_spectrum, outside_share
 
 WEIGHT_ROUNDING = 3e-14
@@ -29,7 +29,7 @@ SHARE_ROUNDING = 1e-9
 class Terms:
     """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
 
-    Both are stored unsquared and without ``lambda_z``, which scales both alike, so no scale of the data overflows.
+    Both are stored unsquared and without ``lambda_z``, which scales both alike.
     """
 
     lam: Vector
@@ -48,12 +48,12 @@ class Terms:
     @property
     def var(self) -> Matrix:
         """``Var_{z,j}``: the expected squared error if direction j is kept."""
-        return squared(self.lam[:, None] * self.std)
+        return np.square(self.lam[:, None] * self.std)
 
     @property
     def bias_hat(self) -> Matrix:
         """``Bias_{z,j}`` at ``w_hat``: the squared error if direction j is removed and ``w_hat`` is true."""
-        return squared(self.lam[:, None] * self.mean)
+        return np.square(self.lam[:, None] * self.mean)
 
 
 Rule = Callable[[Terms], Mask]
@@ -223,10 +223,8 @@ class Adaptation:
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
         is unbiased. For a posterior it is the squared distance from the posterior mean.
         """
-        with np.errstate(over="ignore", invalid="ignore"):
-            excess = np.where(self.removed, self.bias_hat - self.var, 0.0)
-            excess = np.nan_to_num(self._change**2 if self.posterior else excess, nan=np.inf, posinf=np.inf)
-        return np.asarray(np.maximum(excess.sum(axis=0), 0.0))  # infinite if the numbers are too large
+        excess = self._change**2 if self.posterior else np.where(self.removed, self.bias_hat - self.var, 0.0)
+        return np.asarray(np.maximum(excess.sum(axis=0), 0.0))
 
     @property
     def _change(self) -> Matrix:
@@ -303,10 +301,10 @@ def adapt(belief: Belief, target: Moments, rule: Rule, *, include_source_directi
         terms=terms,
         x=belief.x,
         z=z,
-        sigma2=squared(belief.sigma),
+        sigma2=np.square(belief.sigma),
         n_source=belief.weight,
         n_target=target.weight,
-        mean_risk=target.weight * belief.relative_mean_variance * squared(belief.sigma),
+        mean_risk=target.weight * belief.relative_mean_variance * np.square(belief.sigma),
         posterior=belief.posterior,
     )
 

@@ -18,7 +18,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.floating]
 """Rows in the dtype and memory order of the caller: float32 or float64. They are never copied as a whole."""
 
-SAFE_SQUARES = (1e-200, 1e200)
-"""Sums of squares in this range have neither overflowed nor underflowed."""
+VALUE_RANGE = (1e-60, 1e60)
+"""The size of the values of a column. Fourth powers of values in this range neither overflow nor underflow."""
 
 EPS64 = float(np.finfo(np.float64).eps)

@@ -25,7 +25,7 @@ import numpy as np
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.evidence import Coordinates, Evidence, maximum_evidence
 from pyspar.core.moments import ROUNDING_SLACK, Moments
-from pyspar.core.roots import power_of_two, root_sum_squares
+from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import Spectrum, algebra, decompose
 
 Units = Literal["target", "source", "common"]
@@ -239,12 +239,11 @@ def flat_belief(source: Moments, *, fit_intercept: bool, noise: Noise = "mle") -
 def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     r"""Return the gain from label noise to ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
 
-    Its square would underflow for features beyond 1e150. The gain is zero for a direction along which the source varies
-    by no more than rounding, because a small ``lambda`` would magnify that rounding.
+    The gain is zero for a direction along which the source varies by no more than rounding, because a small ``lambda``
+    would magnify that rounding.
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    # Relative to the smallest singular value for the inverses, and to the largest for the lengths: no square overflows.
     squares = np.vstack([np.square(x.lam[-1] / x.lam), np.square(x.lam / x.lam[0])])
     gain, length = np.sqrt(algebra().overlap_sums(x.V, directions, squares))
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
@@ -291,8 +290,7 @@ class RidgeBelief(LinearFit):
 
     def error_root(self, rows: Matrix, output: int) -> Matrix:
         """Return L with ``sigma^2 L L'`` the posterior covariance of the predictions of rows about the source mean."""
-        kappa, size = float(self.evidence.kappa[output]), power_of_two(self.x.largest)
-        rows, lam, largest = rows / size, self.x.lam / size, self.x.largest / size  # so that no square overflows
+        kappa, lam, largest = float(self.evidence.kappa[output]), self.x.lam, self.x.largest
         along = rows @ self.x.V
         parts = [np.full((len(rows), 1), np.sqrt(self.relative_mean_variance))]
         if np.isfinite(kappa):
@@ -345,27 +343,25 @@ def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
     if fit.x.rank == 0:
         empty = np.zeros((0, len(unit)))
         return Coordinates(fit.x.lam, empty, length / unit, n), unit, empty
-    size = power_of_two(float(fit.x.lam[0]))  # dividing by a power of two is exact
-    lam = (fit.x.lam / size)[:, None]
-    from_weights = fit.x.V.T @ (fit.w_hat / unit * size)
-    with np.errstate(under="ignore", divide="ignore", invalid="ignore"):  # squares may underflow
-        from_labels = (fit.x.V.T @ ((fit.features / size).T @ (fit.outputs / unit))) / lam**2
+    lam = fit.x.lam[:, None]
+    from_weights = fit.x.V.T @ (fit.w_hat / unit)
+    from_labels = (fit.x.V.T @ (fit.features.T @ (fit.outputs / unit))) / lam**2
     # Both errors in units of epsilon, multiplied by lambda^2.
-    size_of_weights = root_sum_squares(fit.w_hat / unit * size)
+    size_of_weights = root_sum_squares(fit.w_hat / unit)
     labels_are_better = lam[0] < lam**2 * size_of_weights
     along, rest = np.where(labels_are_better, from_labels, from_weights), fit.residual / unit
     if fit.x.rank == len(fit.features):  # no more rows than directions: the fit is exact, and the residual is rounding
         rest = np.zeros_like(rest)
     faint = lam[:, 0] <= FAINT_SHARE * lam[0]
     along[faint] = 0.0
-    # V'w and w have the same length, up to rounding, unless a singular value underflowed to zero. Its columns are then
-    # smaller than others by hundreds of decades, and their weights larger, so V'w is much shorter than w.
+    # V'w and w have the same length, up to rounding, unless a column is smaller than others by more decades than the
+    # singular values resolve. Its weight is then larger, so V'w is much shorter than w.
     if faint.any() or (root_sum_squares(from_weights) < 0.5 * size_of_weights).any():
         explained = np.square(lam * along).sum(axis=0) + np.square(rest)
         rest = np.sqrt(np.square(rest) + np.maximum(np.square(length / unit) - explained, 0.0))
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
     data = Coordinates(fit.x.lam / fit.x.lam[0], lam * along, rest, n, dependent)
-    return data, unit, along * (unit / size)
+    return data, unit, along * unit
 
 
 def left_out_rmse(belief: Belief) -> Vector:

@@ -38,20 +38,14 @@ _LOG_RANGE, _LOG_STEP = 30.0, 0.0125  # of the integral over log u; the integran
 class ShiftTest:
     """p-values of the test for a changed relation.
 
-    Each is exact, up to the draws, if the noise is normal with one variance and L is known.
-
-    Attributes
-    ----------
-    p_value : float
-        Of any change: offset, slope and weights together.
-    offset, slope, weights : float
-        Of one component: offset and slope given each other, weights given both. NaN with too few labels.
+    Each is exact, up to the draws, if the noise is normal with one variance and L is known. Those of one component are
+    NaN with too few labels.
     """
 
-    p_value: float
-    offset: float
-    slope: float
-    weights: float
+    p_value: float  # of any change: offset, slope and weights together
+    offset: float  # given the slope
+    slope: float  # given the offset
+    weights: float  # given both
 
 
 def run_shift_test(

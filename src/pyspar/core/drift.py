@@ -49,42 +49,19 @@ class Drift:
 
     The weights are described in the ``r`` directions in which the labelled rows vary. Outside these directions, the
     mean is zero and the variance is that of the prior.
-
-    Attributes
-    ----------
-    basis : Basis
-    mean : array of shape (2 + r,)
-        Offset, slope, and the weights along the directions.
-    covariance : array of shape (2 + r, 2 + r)
-    outside_variance : float
-        Variance of a weight outside the directions.
-    noise2 : float
-        Variance of the labels about the corrected model.
-    degrees : float
-        Degrees of freedom: the number of labels, by their counts.
-    moment : array of shape (2 + r, 2 + r)
-        Mean of h h' over the target, for h = (1, q, features along the directions).
-    outside_moment : float
-        Mean squared length of the target's features outside the directions.
-    sizes : array of shape (3, 3)
-        5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square over the target of features @ weights.
-    rows : float
-        The number of target rows, by their counts.
-    kurtosis : float
-        Of the labels about the corrected model, at least ``MIN_KURTOSIS``.
     """
 
     basis: Basis
-    mean: Vector
-    covariance: Matrix
-    outside_variance: float
-    noise2: float
-    degrees: float
-    moment: Matrix
-    outside_moment: float
-    sizes: Matrix
-    rows: float
-    kurtosis: float
+    mean: Vector  # offset, slope, and the weights along the directions, of shape (2 + r,)
+    covariance: Matrix  # of the mean
+    outside_variance: float  # of a weight outside the directions
+    noise2: float  # the variance of the labels about the corrected model
+    degrees: float  # degrees of freedom: the number of labels, by their counts
+    moment: Matrix  # the mean over the target of h h', for h = (1, q, features along the directions)
+    outside_moment: float  # the mean squared length of the target's features outside the directions
+    sizes: Matrix  # 5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square of features @ weights
+    rows: float  # the number of target rows, by their counts
+    kurtosis: float  # of the labels about the corrected model, at least ``MIN_KURTOSIS``
 
     def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
         """Return the same posterior with other target rows, for the expected error."""
@@ -101,11 +78,10 @@ class Drift:
     def predictive_scale(self, features: Matrix, prediction: Vector) -> Vector:
         """Return the scale of the Student t distribution of the labels of rows about their corrected predictions."""
         error2 = np.empty(len(prediction))
-        with np.errstate(over="ignore", invalid="ignore"):  # the scale of rows whose squares overflow is infinite
-            for at, basis, outside in self.basis.blocks(features, prediction):
-                known = np.einsum("ij,ij->i", basis @ self.covariance, basis)
-                error2[at] = known + self.outside_variance * outside
-        return np.asarray(np.sqrt(np.nan_to_num(np.maximum(error2, 0.0), nan=np.inf, posinf=np.inf) + self.noise2))
+        for at, basis, outside in self.basis.blocks(features, prediction):
+            known = np.einsum("ij,ij->i", basis @ self.covariance, basis)
+            error2[at] = known + self.outside_variance * outside
+        return np.asarray(np.sqrt(np.maximum(error2, 0.0) + self.noise2))
 
     def quantile(self, level: float) -> float:
         """Return the half width of a central interval with this probability, in units of the predictive scale."""
@@ -133,8 +109,8 @@ class Drift:
         error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
         return max(error2, 0.0) + self.outside_variance * self.outside_moment
 
-    def draw_mse(self, draws: int = DRAWS) -> tuple[Vector, Vector]:
-        """Draw the mean squared error of the corrected model on the target, on labels with and without noise.
+    def draw_mse(self, draws: int = DRAWS) -> Vector:
+        """Draw the mean squared error of the corrected model on the target.
 
         The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
         """
@@ -147,7 +123,7 @@ class Drift:
         sizes = np.maximum(np.linalg.eigvalsh(root.T @ self.moment @ root)[::-1], 0.0)
         error2 = rng.chisquare(1.0, (draws, len(sizes))) @ sizes + self.outside_variance * self.outside_moment
         noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
-        return factor * (error2 + self.noise2 * noise), factor * error2
+        return np.asarray(factor * (error2 + self.noise2 * noise))
 
 
 def fit_drift(
@@ -161,18 +137,10 @@ def fit_drift(
     target_counts: Vector | None = None,
     smooth: bool = False,
 ) -> Drift:
-    """Return the posterior of the drift, given labelled rows.
+    """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
 
-    Parameters
-    ----------
-    features, prediction, labels : arrays of shape (n, D), (n,) and (n,)
-        The labelled rows: their features, the model's predictions, and their labels.
-    target_features, target_prediction : arrays of shape (m, D) and (m,)
-        All rows of the target, usually including the labelled rows.
-    counts, target_counts : arrays of shape (n,) and (m,), optional
-        A count of 2 stands for two equal rows.
-    smooth : bool, default False
-        Whether the drift may be any smooth function of the features. By default it is linear in them.
+    The target rows usually include the labelled rows. A count of 2 stands for two equal rows. With ``smooth`` the drift
+    may be any smooth function of the features; by default it is linear in them.
     """
     at = TargetUnits.of(target_features, target_prediction, target_counts)
     smooth = smooth and bool(at.feature_scale.any())  # without a feature that varies there is no function of it
@@ -187,16 +155,16 @@ def fit_drift(
     scaled = residual / unit
     kurtosis = _kurtosis(scaled - counts @ scaled / total, counts)
     grid = ModelGrid(rows * weight, line * weight, scaled * weight[:, 0], total, kurtosis)
-    average = grid.average()
+    mean, covariance, outside_variance, noise2 = grid.average()
     basis = Basis(drift_features, grid.directions)
     moment, outside_moment, target_total = basis.moment(target_features, target_prediction, target_counts)
-    left = scaled - np.column_stack([line, rows @ grid.directions]) @ average.mean
+    left = scaled - np.column_stack([line, rows @ grid.directions]) @ mean
     return Drift(
         basis=basis,
-        mean=average.mean * unit,
-        covariance=average.covariance * unit**2,
-        outside_variance=average.outside_variance * unit**2,
-        noise2=average.noise2 * unit**2,
+        mean=mean * unit,
+        covariance=covariance * unit**2,
+        outside_variance=outside_variance * unit**2,
+        noise2=noise2 * unit**2,
         degrees=total,
         moment=moment,
         outside_moment=outside_moment,

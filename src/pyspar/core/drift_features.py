@@ -29,12 +29,7 @@ _ROOT_HALF = np.sqrt(0.5)
 class TargetUnits:
     """Standardisation of features and predictions by the target, so that each drift component has mean variance 1.
 
-    Attributes
-    ----------
-    feature_mean : array of shape (D,)
-    feature_scale : array of shape (D,)
-        The factor of each centred feature: 1 / (spread * sqrt(features that vary)), 0 for a constant feature.
-    prediction_mean, prediction_scale : float
+    The factor of a centred feature is 1 / (spread * sqrt(number of features that vary)), and 0 for a constant feature.
     """
 
     feature_mean: Vector
@@ -47,10 +42,8 @@ class TargetUnits:
         """Return the standardisation by target rows. A count of 2 stands for two equal rows."""
         columns = np.column_stack([prediction, features])
         mean = np.average(columns, axis=0, weights=counts)
-        size = np.abs(columns).max(axis=0)
-        unit = np.where(size > 0.0, size, 1.0)
-        spread = np.sqrt(np.average(np.square((columns - mean) / unit), axis=0, weights=counts)) * unit
-        varies = spread > _NO_SPREAD * size
+        spread = np.sqrt(np.average(np.square(columns - mean), axis=0, weights=counts))
+        varies = spread > _NO_SPREAD * np.abs(columns).max(axis=0)
         scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
         scale[1:] /= np.sqrt(max(int(varies[1:].sum()), 1))
         return cls(mean[1:], scale[1:], float(mean[0]), float(scale[0]))
@@ -66,19 +59,11 @@ class SmoothFeatures:
     """Features of standardised rows whose inner products are exp(-d^2 / 2), where d is the distance between two rows.
 
     The inner products are exact for the centres, which are labelled rows, and the Nystroem approximation for others.
-
-    Attributes
-    ----------
-    centres : array of shape (c, D)
-    weights : array of shape (c, r)
-        The features of a row z are ``exp(-d(z, centres)^2 / 2) @ weights``.
-    exact : bool
-        Whether all labelled rows are centres.
     """
 
-    centres: Matrix
-    weights: Matrix
-    exact: bool
+    centres: Matrix  # of shape (c, D)
+    weights: Matrix  # (c, r): the features of a row z are ``exp(-d(z, centres)^2 / 2) @ weights``
+    exact: bool  # whether all labelled rows are centres
 
     @classmethod
     def of(cls, rows: Matrix) -> SmoothFeatures:
@@ -145,27 +130,19 @@ class DriftFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The directions, in the space of its features, in which labels determine a drift.
-
-    Attributes
-    ----------
-    features : DriftFeatures
-    directions : array of shape (F, r)
-        Orthonormal directions in which the labelled rows vary.
-    """
+    """The directions, in the space of its features, in which labels determine a drift."""
 
     features: DriftFeatures
-    directions: Matrix
+    directions: Matrix  # orthonormal directions in which the labelled rows vary, of shape (F, r)
 
     def blocks(self, features: Matrix, prediction: Vector) -> Iterator[tuple[slice, Matrix, Vector]]:
         """Yield blocks of rows: their positions, (1, q, features along the directions), and their squared lengths
         outside the directions."""
         for start in range(0, len(prediction), _BLOCK_ROWS):
             at = slice(start, start + _BLOCK_ROWS)
-            with np.errstate(over="ignore", invalid="ignore"):  # the lengths of rows whose squares overflow are NaN
-                rows, q, length2 = self.features.transform(features[at], prediction[at])
-                along = rows @ self.directions
-                outside = np.maximum(length2 - np.square(along).sum(axis=1), 0.0)
+            rows, q, length2 = self.features.transform(features[at], prediction[at])
+            along = rows @ self.directions
+            outside = np.maximum(length2 - np.square(along).sum(axis=1), 0.0)
             yield at, np.column_stack([np.ones(len(q)), q, along]), outside
 
     def moment(self, features: Matrix, prediction: Vector, counts: Vector | None) -> tuple[Matrix, float, float]:
@@ -177,7 +154,6 @@ class Basis:
         moment, outside_moment = np.zeros((size, size)), 0.0
         for at, basis, outside in self.blocks(features, prediction):
             share = counts[at] / total
-            with np.errstate(over="ignore", invalid="ignore"):
-                moment += (basis * share[:, None]).T @ basis
-                outside_moment += float(share @ outside)
+            moment += (basis * share[:, None]).T @ basis
+            outside_moment += float(share @ outside)
         return moment, outside_moment, total

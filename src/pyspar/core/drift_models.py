@@ -29,16 +29,6 @@ NORMAL_KURTOSIS = 3.0
 _DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class Average:
-    """The average over all models; the fields are those of ``Drift``."""
-
-    mean: Vector
-    covariance: Matrix
-    outside_variance: float
-    noise2: float
-
-
 def log_prior(ratio: Any) -> Any:
     """Return the logarithm of the prior weight of a ratio, 1 / (1 + ratio): the larger the drift, the rarer."""
     return -np.log1p(ratio)
@@ -74,29 +64,14 @@ def log_bayes_factors(features: Matrix, line: Matrix, residuals: Matrix, n: floa
 
 @dataclass(frozen=True, eq=False)
 class LineFits:
-    """The fits of offset and slope for one size ``delta`` of the weights and all M sizes of offset and slope.
-
-    Attributes
-    ----------
-    delta : float
-    log_prior : array of shape (M,)
-        The logarithm of the prior weight of each model.
-    volume : array of shape (M,)
-        The logarithm of the determinant of K.
-    covariance : array of shape (M, 2, 2)
-        Of offset and slope, relative to the noise.
-    product : array of shape (2, B)
-        (1, q)' C^-1 r for each residual r, where C is the covariance without offset and slope.
-    misfit : array of shape (M, B)
-        r' K^-1 r for each residual r.
-    """
+    """The fits of offset and slope for one size ``delta`` of the weights and all M sizes of offset and slope."""
 
     delta: float
-    log_prior: Vector
-    volume: Vector
-    covariance: NDArray[np.float64]
-    product: Matrix
-    misfit: Matrix
+    log_prior: Vector  # the logarithm of the prior weight of each model, of shape (M,)
+    volume: Vector  # the logarithm of the determinant of K, of shape (M,)
+    covariance: NDArray[np.float64]  # of offset and slope, relative to the noise, of shape (M, 2, 2)
+    product: Matrix  # (1, q)' C^-1 r for each residual r, where C is the covariance without offset and slope, (2, B)
+    misfit: Matrix  # r' K^-1 r for each residual r, of shape (M, B)
 
 
 def fit_lines(
@@ -152,8 +127,11 @@ class ModelGrid:
         self.spread = [fit.covariance for fit in fits]
         self.probability = self._probability()
 
-    def average(self) -> Average:
-        """Average the posterior over all models by their evidence."""
+    def average(self) -> tuple[Vector, Matrix, float, float]:
+        """Average the posterior over all models by their evidence.
+
+        Return the mean, covariance, variance outside the directions and variance of the noise (see ``Drift``).
+        """
         r = len(self.lam2)
         mean, second = np.zeros(2 + r), np.zeros((2 + r, 2 + r))
         outside = noise = 0.0
@@ -169,7 +147,7 @@ class ModelGrid:
             second[2:, 2:][np.diag_indices(r)] += float(p @ s2) * gain
             outside += float(p @ s2) * delta
             noise += float(p @ s2)
-        return Average(mean, second - np.outer(mean, mean), outside, noise)
+        return mean, second - np.outer(mean, mean), outside, noise
 
     def draw_sizes(self, moment: Matrix, outside_moment: float) -> Matrix:
         """Return the quantiles of the sizes of the components (``Drift.sizes``) by draws from the mixture of models."""

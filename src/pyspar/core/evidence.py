@@ -3,7 +3,7 @@ r"""Estimate the variances of noise and weights by maximum marginal likelihood, 
 With ``Y = X w + noise``, noise of variance ``sigma^2`` and ``w ~ N(0, tau^2 I)``, the likelihood of the labels with the
 weights integrated out depends on the source through its singular values, the coordinates ``c = U'Y`` of the labels and
 the length of the residual. It is maximised over ``sigma^2`` in closed form. One dimension is left, the logarithm of
-``kappa = sigma^2 / (tau^2 lambda_1^2)``. All quantities are dimensionless, so no scale overflows.
+``kappa = sigma^2 / (tau^2 lambda_1^2)``. All quantities are dimensionless.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
-from pyspar.core.roots import squared
 
 Limit = Literal["interior", "no-signal", "no-noise", "repeated-rows"]
 """The location of the maximum; see :class:`Evidence`."""
@@ -60,12 +59,12 @@ class Evidence:
     @property
     def sigma2(self) -> Vector:
         """The variance of the label noise."""
-        return squared(self.sigma)
+        return np.square(self.sigma)
 
     @property
     def tau2(self) -> Vector:
         """The prior variance of each weight."""
-        return squared(self.tau)
+        return np.square(self.tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +119,7 @@ def maximum_evidence(data: Coordinates) -> Evidence:
 
 def _maximise(data: Coordinates) -> list[_Maximum]:
     """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
-    with np.errstate(over="ignore"):
-        weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
+    weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
     lengths = []
     for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
         # The residual of an exact fit is rounding, which is proportional to labels and weights.

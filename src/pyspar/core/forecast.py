@@ -56,8 +56,6 @@ class Forecast:
         real data need.
     rmse_noiseless : float
         The expected error on labels without noise.
-    interval80_noiseless, interval95_noiseless : pairs of float
-        For labels without noise, if the labels are linear in the features.
     variance, bias, noise : float
         The parts of the expected squared error: the uncertainty of the true weights, the distance of these weights
         from the belief's mean, and the noise of the labels.
@@ -75,8 +73,6 @@ class Forecast:
     interval80: Interval
     interval95: Interval
     rmse_noiseless: float
-    interval80_noiseless: Interval
-    interval95_noiseless: Interval
     variance: float
     bias: float
     noise: float
@@ -143,10 +139,10 @@ class Forecaster:
     @cached_property
     def _variance(self) -> Vector:
         """The expected squared error due to uncertain weights and an uncertain mean of the labels, per output."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            stds = self._belief.std_along(self._root[:, 1:].T) / np.sqrt(self.target.weight)
-            along = np.square(stds).sum(axis=0)
-        return np.asarray(along + self._belief.relative_mean_variance * self._belief.evidence.sigma2)
+        stds = self._belief.std_along(self._root[:, 1:].T) / np.sqrt(self.target.weight)
+        return np.asarray(
+            np.square(stds).sum(axis=0) + self._belief.relative_mean_variance * self._belief.evidence.sigma2
+        )
 
     def best(self) -> tuple[Matrix, Vector]:
         """Return the weights (D, K) and intercepts (K,) with the smallest expected error: the belief's mean."""
@@ -159,13 +155,12 @@ class Forecaster:
     def _parts(self, coef: Matrix, intercept: Vector, output: int) -> tuple[Vector, tuple[float, float, float]]:
         """Return the weights as corrections to the belief's coordinates, and the expected bias, variance and noise."""
         belief = self._belief
-        with np.errstate(over="ignore", invalid="ignore"):  # a target may be too large for float64
-            weights = self.priors[0].correction_about(belief, coef, intercept)[:, output]
-            difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
-            bias = self._mean_square(difference)
-            size = max(np.sqrt(self._mean_square(weights)), abs(belief.y_mean[output]))
-            if np.sqrt(bias) < _ROUNDING * size < np.inf:
-                bias = 0.0
+        weights = self.priors[0].correction_about(belief, coef, intercept)[:, output]
+        difference = weights - np.concatenate([[0.0], belief.w_hat[:, output]])
+        bias = self._mean_square(difference)
+        size = max(np.sqrt(self._mean_square(weights)), abs(belief.y_mean[output]))
+        if np.sqrt(bias) < _ROUNDING * size:
+            bias = 0.0
         return weights, (bias, float(self._variance[output]), float(belief.evidence.sigma2[output]))
 
     def _mean_square(self, weights: Vector) -> float:
@@ -175,16 +170,14 @@ class Forecaster:
     def forecast(self, name: str, coef: Matrix, intercept: Vector, output: int = 0) -> Forecast:
         """Forecast the error of weights (D, K) with intercepts (K,), for one output."""
         weights, (bias, variance, noise) = self._parts(coef, intercept, output)
-        with np.errstate(over="ignore", invalid="ignore"):
-            noiseless_draws, draws = self._draw_errors(weights, output)
+        draws = self._draw_errors(weights, output)
         between_groups = 0.0 if self.between_groups is None else float(self.between_groups[output])
         if_linear, rmse_noiseless = np.sqrt(bias + variance + noise), np.sqrt(bias + variance)
-        rmse = _number(np.sqrt(bias + variance + noise + between_groups))
-        growth = rmse / _number(if_linear) if if_linear > 0.0 else 1.0
+        rmse = float(np.sqrt(bias + variance + noise + between_groups))
+        growth = rmse / float(if_linear) if if_linear > 0.0 else 1.0
         linear80, linear95 = (_interval(draws, level, if_linear) for level in LEVELS)
-        noiseless80, noiseless95 = (_interval(noiseless_draws, level, rmse_noiseless) for level in LEVELS)
         interval80, interval95 = (
-            self._calibrated(level, rmse, (_number(low * growth), _number(high * growth)), output)
+            self._calibrated(level, rmse, (low * growth, high * growth), output)
             for level, (low, high) in zip(LEVELS, (linear80, linear95), strict=True)
         )
         return Forecast(
@@ -192,24 +185,22 @@ class Forecaster:
             rmse=rmse,
             interval80=interval80,
             interval95=interval95,
-            rmse_noiseless=_number(rmse_noiseless),
-            interval80_noiseless=noiseless80,
-            interval95_noiseless=noiseless95,
-            variance=_number(variance),
-            bias=_number(bias),
-            noise=_number(noise),
+            rmse_noiseless=float(rmse_noiseless),
+            variance=variance,
+            bias=bias,
+            noise=noise,
             between_groups=between_groups,
             interval80_if_linear=linear80,
             interval95_if_linear=linear95,
         )
 
     def _calibrated(self, level: float, rmse: float, if_linear: Interval, output: int) -> Interval:
-        if self.calibrate is None or not np.isfinite(rmse):
+        if self.calibrate is None:
             return if_linear
         return self.calibrate(level, rmse, if_linear, self.separation, output, self.target.weight)
 
-    def _draw_errors(self, weights: Vector, output: int) -> tuple[Vector, Vector]:
-        """Draw the root mean squared error on labels without noise, and on labels with noise."""
+    def _draw_errors(self, weights: Vector, output: int) -> Vector:
+        """Draw the root mean squared error on labels with noise."""
         (predictions, sigma), rows = self._draws(output), self.target.weight
         error2 = np.square((self._root @ weights)[:, None] - predictions).sum(axis=0) / rows
         rng = np.random.default_rng(SEED + 1)  # the same noise for all weights, for comparisons
@@ -217,7 +208,7 @@ class Forecaster:
         # contribute a chi-squared term.
         parallel2 = np.square(np.sqrt(error2) + sigma * rng.standard_normal(DRAWS) / np.sqrt(rows))
         others = rng.chisquare(rows - 1.0, DRAWS) if rows > 1.0 else np.zeros(DRAWS)
-        return np.sqrt(error2), np.sqrt(parallel2 + sigma**2 * others / rows)
+        return np.asarray(np.sqrt(parallel2 + sigma**2 * others / rows))
 
     @cached_property
     def _draws(self) -> Callable[[int], tuple[Matrix, Vector]]:
@@ -242,14 +233,8 @@ class Forecaster:
 
 def _interval(draws: Vector, level: float, expected: float) -> Interval:
     """Return the central interval of draws, widened if needed to contain the expectation."""
-    with np.errstate(invalid="ignore"):  # interpolation between two infinities
-        low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return _number(np.fmin(low, expected)), _number(np.fmax(_number(high), expected))
-
-
-def _number(value: float) -> float:
-    """Return a float; NaN, which results from overflow, becomes infinity."""
-    return float("inf") if np.isnan(value) else float(value)
+    low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return float(min(low, expected)), float(max(high, expected))
 
 
 def _text(number: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Vector
+from pyspar.core.arrays import EPS64, VALUE_RANGE, Matrix, Vector
 from pyspar.core.roots import GRAM_BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
@@ -38,7 +38,7 @@ class Marginals(NamedTuple):
 
     def unit(self) -> tuple[Vector, Vector]:
         """Return what is subtracted from each feature, and the factor that it is multiplied by, to standardise it."""
-        varies = self.spread > np.finfo(np.float64).tiny  # the inverse of a smaller number overflows
+        varies = self.spread > 0.0
         return self.mean, np.where(varies, 1.0 / np.where(varies, self.spread, 1.0), 0.0)
 
     def merge(self, other: Marginals) -> Marginals:
@@ -48,9 +48,7 @@ class Marginals(NamedTuple):
         means, spreads = np.array([self.mean, other.mean]), np.array([self.spread, other.spread])
         mean = share @ means
         steps = means - mean
-        unit = np.maximum(spreads, np.abs(steps)).max(axis=0)
-        unit = np.where(unit > 0.0, unit, 1.0)
-        spread = np.sqrt(share @ (np.square(spreads / unit) + np.square(steps / unit))) * unit
+        spread = np.sqrt(share @ (np.square(spreads) + np.square(steps)))
         unit = np.where(spread > 0.0, spread, 1.0)
         s, e = spreads / unit, steps / unit
         skewness, kurtosis = np.array([self.tails, other.tails]).swapaxes(0, 1)
@@ -121,6 +119,8 @@ class Moments:
         ``"gram"`` computes it exactly once. ``"qr"`` processes blocks of rows by QR (see ``pyspar.core.roots``).
         ``eps`` is the relative precision of the features, one number or one per feature. Set it if the dtype is finer
         than the data (bfloat16 stored as float32).
+
+        The values of each column must be zero, or between 1e-60 and 1e60 in size.
         """
         precision, names = measured_eps(X) if eps is None else eps, column_names(X)
         data = _as_weighted_rows(X, Y, sample_weight)
@@ -141,6 +141,7 @@ class Moments:
             weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
         blur = GRAM_BLUR if solver == "gram" else 0.0
         moments = cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
+        refuse_extremes(moments)
         return replace(moments, tails=_measure_tails(data, moments.describe_features()))
 
     def __add__(self, other: Moments) -> Moments:
@@ -271,9 +272,8 @@ def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
     mean, factor = features.unit()
     # Centring and scaling double the cost, so they are omitted where possible. For few values, the check itself costs
     # as much. Without centring, the relative error grows by (mean / spread)**4, here at most 81: less than two digits.
-    few = data.X.size < 20_000
-    centre = few or (np.abs(mean) * factor > 3.0).any()
-    scale = few or max(factor.max(), np.abs(mean).max(), features.spread.max()) > SAFE_SQUARES[1] ** 0.25
+    scale = data.X.size < 20_000
+    centre = scale or (np.abs(mean) * factor > 3.0).any()
     powers = np.zeros((2, len(mean)))
     for part in cut_rows(data.n_rows, len(mean)):
         rows = data.X[part].astype(np.float64, copy=False)
@@ -292,6 +292,20 @@ def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
         powers[0] -= step * (3.0 + step**2)
         powers[1] -= step * (4.0 * powers[0] + step * (6.0 + step**2))
     return powers
+
+
+def refuse_extremes(moments: Moments) -> None:
+    """Raise ValueError for columns whose values are too large or too small to compute with (``VALUE_RANGE``)."""
+    low, high = VALUE_RANGE
+    sizes = np.abs(moments.root[:, 1:]).max(axis=0) / np.sqrt(moments.weight)  # squares would overflow or underflow
+    extreme = np.flatnonzero((sizes > 0.0) & ((sizes < low) | (sizes > high)))
+    if extreme.size:
+        column = int(extreme[0])
+        name = f"column {column} of X" if column < moments.n_features else f"output {column - moments.n_features} of Y"
+        raise ValueError(
+            f"{name} must be zero or have values between {low:g} and {high:g} in size, got about {sizes[column]:.3g}; "
+            "divide it by a constant first"
+        )
 
 
 class WeightlessRows(ValueError):
@@ -380,4 +394,4 @@ def _describe_not_finite(data: WeightedRows) -> str:
                 f"{name} must be finite, got {rows[i, j]} in row {i}, column {j} "
                 f"(entries with NaN or infinity: {len(bad)}); impute or drop them first"
             )
-    return "the sums of X or Y overflow float64; divide the columns by a constant first"
+    return f"X and Y must have values up to {VALUE_RANGE[1]:g}, got values whose squares overflow float64; rescale them"

@@ -1,4 +1,4 @@
-"""Roots: accumulate any number of rows into R with ``R'R = A'A`` for ``A = [1 | X | Y]``; norms without overflow.
+"""Roots: accumulate any number of rows into R with ``R'R = A'A`` for ``A = [1 | X | Y]``.
 
 ``qr_root`` folds blocks of rows through Householder QR, which is accurate at every condition number and costs ten
 matrix products. ``gram_root`` factors one product, which squares the condition number. If this loses digits, a second
@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import frexp, isfinite, ldexp
 
 import numpy as np
 from scipy.linalg import lapack
 
-from pyspar.core.arrays import EPS64, SAFE_SQUARES, Matrix, Rows, Vector
+from pyspar.core.arrays import EPS64, Matrix, Rows, Vector
 
 # A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
 # larger blocks update the D x D sum less often (32 MB was 12 per cent faster than 4 MB for 512 features).
@@ -42,40 +41,13 @@ _FLOOR_SHARE = 1e-7
 """A singular value below this share is lost in the product's rounding, so preconditioning does not amplify it."""
 
 
-def power_of_two(size: float) -> float:
-    """Return the power of two next to a size. Dividing by it is exact, and squares of the quotient cannot overflow.
-
-    >>> power_of_two(5.0), power_of_two(0.0)
-    (4.0, 1.0)
-    """
-    if not isfinite(size) or size <= 0.0:
-        return 1.0
-    return ldexp(1.0, min(max(frexp(size)[1] - 1, -1000), 1000))
-
-
-def squared(values: Vector) -> Vector:
-    """Return squares. A square beyond the range of float64 is infinite, without a warning.
-
-    >>> squared(np.array([3.0, 1e200]))
-    array([ 9., inf])
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        return np.square(values)
-
-
 def root_sum_squares(columns: Matrix) -> Vector:
-    """Return the norm of each column, without overflow or underflow of the squares.
+    """Return the norm of each column.
 
-    >>> root_sum_squares(np.array([[3e200], [4e200]]))
-    array([5.e+200])
+    >>> root_sum_squares(np.array([[3.0], [4.0]]))
+    array([5.])
     """
-    squares = np.einsum("ij,ij->j", columns, columns)  # einsum does not warn of overflow
-    if squares.size and SAFE_SQUARES[0] < np.minimum.reduce(squares) and np.maximum.reduce(squares) < SAFE_SQUARES[1]:
-        return np.asarray(np.sqrt(squares))
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    safe = np.where(largest > 0.0, largest, 1.0)
-    with np.errstate(under="ignore"):
-        return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", columns, columns)))
 
 
 @dataclass(frozen=True)
@@ -181,16 +153,13 @@ def qr_root(data: WeightedRows) -> Matrix:
 def gram_root(data: WeightedRows, *, refine: bool) -> Matrix:
     """Return a root from one product, and with ``refine`` from up to two more until it is as accurate as QR.
 
-    QR is used if squares overflow or underflow, or if two more products are not sufficient.
+    QR is used if two more products are not sufficient.
     """
     shift = _typical_shift(data)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         product = _product(data, shift)
-    squares = np.diag(product)[1:]
-    unsafe = ~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1]))
-    # The square of a constant column is zero as well, so the rows are read again.
-    if unsafe.any() and any(block[:, 1:][:, unsafe].any() for block in _augmented_blocks(data, shift)):
-        return qr_root(data)
+    if not np.isfinite(product).all():
+        return product  # the caller raises an error
     root, resolved = root_of_product(product, shift)
     if refine and not resolved:
         mean = root[0, 1:] / root[0, 0]
@@ -220,8 +189,7 @@ def root_of_product(product: Matrix, shift: Vector) -> tuple[Matrix, bool]:
 
 def is_well_conditioned(square: Matrix) -> bool:
     """Return whether a product keeps eleven digits (``GRAM_SPREAD``)."""
-    with np.errstate(under="ignore"):
-        return bool(_cholesky(square)[1] >= GRAM_SPREAD**2)
+    return bool(_cholesky(square)[1] >= GRAM_SPREAD**2)
 
 
 def fold_block(root: Matrix, block: Matrix) -> Matrix:

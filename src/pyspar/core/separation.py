@@ -123,7 +123,7 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     p_column = _compare_columns(difference, freedom)
     tails: Kurtosis | None = None
     if source.tails is not None and target.tails is not None:
-        # A kurtosis is at least 1. It is 0 if the squares of the column underflowed, and is then assumed.
+        # The kurtosis of a constant column is 0, and is then assumed.
         assumed = KURTOSIS_GROWTH * np.sqrt(min(n, m))
         first, second = (np.where(known > 0.0, known, assumed)[varies] for known in (source.tails[1], target.tails[1]))
         tails = first, second

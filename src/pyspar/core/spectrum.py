@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgError, svd
 
 from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
 from pyspar.core.moments import ROUNDING_SLACK, Moments
-from pyspar.core.roots import GRAM_SPREAD, is_well_conditioned, power_of_two, root_sum_squares
+from pyspar.core.roots import GRAM_SPREAD, is_well_conditioned, root_sum_squares
 
 Solve: TypeAlias = Callable[[Matrix], Matrix]
 """A function that returns the least-squares solution of minimum norm for a root of the outputs."""
@@ -85,7 +85,7 @@ class Spectrum:
 
     @property
     def largest(self) -> float:
-        """The largest singular value, or one if there are none: the unit of lengths that must not overflow."""
+        """The largest singular value, or one if there are none."""
         return float(self.lam[0]) if self.rank else 1.0
 
 
@@ -122,11 +122,8 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
     value is at least 1e-3 of the largest, the eigenproblem of R'R is solved, or of RR' for fewer rows than columns.
     Otherwise, or if a direction may be rounding, an SVD is computed and the rank is decided column by column.
     """
-    size = power_of_two(float(np.maximum.reduce(column_lengths, initial=0.0)))
-    size = 1.0 if 1e-100 < size < 1e100 else size  # squares in this range are safe, so no scaled copy is needed
-    root = root if size == 1.0 else root / size
     lengths = root_sum_squares(root)
-    rounding = np.maximum(ROUNDING_SLACK * eps * (column_lengths / size), blur * lengths)
+    rounding = np.maximum(ROUNDING_SLACK * eps * column_lengths, blur * lengths)
     svd: Svd | None
     limit = rounding
     if len(root) >= len(lengths):
@@ -137,8 +134,7 @@ def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0
         svd = _svd_by_short_square(root if varies.all() else np.where(varies, root, 0.0))
     if svd is None or svd.lam[-1] <= sqrt(limit @ limit):
         svd = _svd_without_rounding(root, lengths, rounding)
-    solve = svd.solve
-    return Spectrum(svd.lam * size, svd.V, rounding * size), lambda outputs: solve(outputs) / size
+    return Spectrum(svd.lam, svd.V, rounding), svd.solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +297,7 @@ class Algebra:
 
     def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
         """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
-        with np.errstate(under="ignore"):
-            squares, V = np.linalg.eigh(root.T @ root)
+        squares, V = np.linalg.eigh(root.T @ root)
         # BLAS does not support negative strides: without a contiguous copy every later product would copy.
         return squares[::-1], np.ascontiguousarray(V[:, ::-1])
 

@@ -12,13 +12,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Vector
 from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning
+from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning, refuse_extremes
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.estimators import validation
 from pyspar.estimators.calibrated_forecasts import SourceModel
@@ -125,17 +124,9 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             return linear_prediction(self, X, kind)
         return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
 
-    def to_linear_regression(self) -> LinearRegression:
-        """Return a ``LinearRegression`` with the current weights, for exporters and servers."""
-        check_is_fitted(self)
-        plain = LinearRegression(fit_intercept=bool(np.any(self.intercept_)))
-        plain.coef_, plain.intercept_ = np.array(self.coef_), np.copy(self.intercept_)[()]
-        shared = {"n_features_in_", "feature_names_in_", "rank_"} & self.__dict__.keys()
-        plain.__dict__ |= {name: self.__dict__[name] for name in shared}
-        return plain
-
     def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
+        refuse_extremes(source.moments)
         attributes = {
             **self._solve(source if folds is None else folds.divide(source)),
             "_folds": None if folds is None else folds.measure(self, source.y_ndim),
@@ -370,6 +361,8 @@ class AdaptableRegressor(MomentsRegressor):
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target, with the same meaning of the row weights as in the source."""
         target = validation.target_moments(self, Z, sample_weight)
+        with validation.name_target():
+            refuse_extremes(target)
         if sample_weight is not None:
             validation.warn_if_weights_do_not_count(target, self._weight_meaning, "target")
         return target.counted(self._weight_meaning)

@@ -188,23 +188,15 @@ class SourceModel:
 class BaseRate:
     """How often the actual error exceeded ``threshold`` times the error at home, among real shifts with one outcome.
 
-    Attributes
-    ----------
-    n_tasks, n_exceeded : int
-        The number of real shifts (data sets), and of those whose error exceeded the threshold. A data set that was
-        measured with several sets of features counts once, with the share of these whose error exceeded it.
-    threshold : float
-    is_of_outcome : bool
-        Whether these shifts had the same outcome; otherwise they had a similar separation and any outcome.
-    is_of_separation : bool
-        Whether these shifts had a similar separation; otherwise they had the same outcome and any separation.
+    A data set that was measured with several sets of features counts once, with the share of these whose error exceeded
+    the threshold.
     """
 
     n_tasks: int
     n_exceeded: int
     threshold: float = EXCESS
-    is_of_outcome: bool = True
-    is_of_separation: bool = True
+    is_of_outcome: bool = True  # whether these shifts had the same outcome; otherwise any outcome
+    is_of_separation: bool = True  # whether these shifts had a similar separation; otherwise any separation
 
     @property
     def rate(self) -> float:

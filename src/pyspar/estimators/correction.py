@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.arrays import Matrix
 from pyspar.core.drift import Drift
-from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.row_features import (
     check_model,
@@ -33,7 +32,7 @@ from pyspar.estimators.target_labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.unseen_categories import describe_unseen_rows
+from pyspar.estimators.unseen_categories import warn_of_unseen
 from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
 from pyspar.sources import refuse_unread_tables
 
@@ -203,7 +202,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_level(level)
         prediction, scale = self.predict(Z, return_std=True)
-        self._warn_of_unseen(Z)
+        warn_of_unseen(split_model(self.model)[0], Z)
         widths = [drift.quantile(level) for drift in self._drifts]
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
@@ -219,7 +218,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         if Z is not None:
             Z = self._read(Z)
             before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
-            self._warn_of_unseen(Z)
+            warn_of_unseen(split_model(self.model)[0], Z)
             drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
         forecasts = [forecast_error(drift, name_regressor(self.model)) for drift in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
@@ -242,12 +241,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return validate_data(
             self, Z, reset=reset, dtype="numeric", ensure_all_finite="allow-nan" if allow_nan else True
         )
-
-    def _warn_of_unseen(self, Z: Any) -> None:
-        """Warn about target rows with categories that the model's preprocessing did not see."""
-        steps, _ = split_model(self.model)
-        if steps is not None and (text := describe_unseen_rows(steps, Z)):
-            warn(text)
 
     def _shape(self, outputs: list[Any]) -> Any:
         return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)

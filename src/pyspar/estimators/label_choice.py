@@ -17,7 +17,7 @@ from pyspar.estimators.row_features import check_model, compute_features, count_
 from pyspar.estimators.target_labels import read_predictions
 from pyspar.estimators.validation import check_choice
 from pyspar.sources import refuse_unread_tables
-from pyspar.wording import format_number, list_some
+from pyspar.wording import format_number
 
 Strategy = Literal["quantiles", "greedy"]
 Positions = NDArray[np.intp]
@@ -246,17 +246,11 @@ def _read_groups(groups: Any, m: int) -> Positions:
 
 
 def _read_positions(rows: Any, m: int) -> Positions:
-    if rows is not None and not isinstance(rows, Iterable):
-        raise ValueError(f"exclude must be row positions, or a mask of {m} rows, got {rows!r}")
-    positions = np.asarray(rows if hasattr(rows, "shape") else list(rows or ()))
-    if positions.ndim != 1:
-        raise ValueError(f"exclude must be a sequence of row positions, or a mask of {m} rows, got {rows!r}")
+    positions = np.asarray(rows if hasattr(rows, "shape") or not isinstance(rows, Iterable) else list(rows))
     if positions.dtype == np.bool_ and positions.shape == (m,):
-        positions = np.flatnonzero(positions)
-    if positions.size and positions.dtype.kind not in "iu":
-        raise ValueError(f"exclude must contain row positions, or a mask of {m} rows, got {positions.dtype}")
-    positions = positions.astype(np.intp)
-    unknown = positions[(positions < 0) | (positions >= m)]
-    if unknown.size:
-        raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, got {list_some(unknown.tolist())}")
-    return positions
+        return np.flatnonzero(positions)
+    is_valid = positions.ndim == 1 and (not positions.size or positions.dtype.kind in "iu")
+    if not is_valid or ((positions < 0) | (positions >= m)).any():
+        got = f"{positions.dtype} {rows!r}"
+        raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, or be a mask of {m} rows, got {got}")
+    return positions.astype(np.intp)

@@ -21,19 +21,11 @@ from pyspar.estimators.target_labels import (
 
 @dataclass(frozen=True, eq=False)
 class LinearCorrection:
-    """The drift of a linear model; the corrected model is linear in the same features.
+    """The drift of a linear model; the corrected model is linear in the same features."""
 
-    Attributes
-    ----------
-    coef, intercept : arrays of shape (D, K) and (K,)
-        The weights before the correction.
-    drifts : list of Drift
-        One per output.
-    """
-
-    coef: Matrix
+    coef: Matrix  # the weights before the correction, of shape (D, K)
     intercept: Vector
-    drifts: list[Drift]
+    drifts: list[Drift]  # one per output
 
     def corrected_weights(self) -> tuple[Matrix, Vector]:
         """Return the corrected weights (D, K) and intercepts (K,)."""

@@ -25,7 +25,7 @@ from pyspar.errors import InputError, warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.unseen_categories import describe_unseen_rows
+from pyspar.estimators.unseen_categories import warn_of_unseen
 from pyspar.estimators.validation import check_level, read_dense_rows
 from pyspar.sources import refuse_unread_tables
 from pyspar.wording import list_some
@@ -40,7 +40,7 @@ _EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "sour
 """Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
 
-def adapt_pipeline(pipe: Any, Z: Any, y: Any = None) -> Any:
+def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
@@ -53,9 +53,8 @@ def adapt_pipeline(pipe: Any, Z: Any, y: Any = None) -> Any:
         best estimator. If it compared values of a parameter that has no effect before adapting, such as ``alpha``, a
         SparWarning says so.
     Z : array or data frame
-        Target rows, as for the pipeline's ``predict``.
-    y : None
-        Labels are refused: correct the adapted pipeline with :class:`TargetCorrection`.
+        Target rows, as for the pipeline's ``predict``. With target labels, correct the adapted pipeline with
+        :class:`TargetCorrection`.
 
     Examples
     --------
@@ -69,11 +68,6 @@ def adapt_pipeline(pipe: Any, Z: Any, y: Any = None) -> Any:
     >>> adapt_pipeline(pipe, Z).predict(Z).shape
     (20,)
     """
-    if y is not None:
-        raise TypeError(
-            "adapt_pipeline uses no target labels, got y; correct the adapted pipeline with "
-            "TargetCorrection(adapt_pipeline(pipe, Z)).fit(Z, y)"
-        )
     if not isinstance(pipe, _CONTAINERS):
         fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
         if not fix and hasattr(pipe, "predict"):
@@ -128,7 +122,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
-    warn_of_unseen(part, Z)
+    warn_of_unseen(part.preprocessing, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
@@ -158,7 +152,7 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     """
     check_level(level)
     part = find_regressor(model, Z)
-    warn_of_unseen(part, Z)
+    warn_of_unseen(part.preprocessing, Z)
     ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -196,15 +190,8 @@ class InnerRegressor:
 
 def find_regressor(model: Any, Z: Any) -> InnerRegressor:
     """Return the regressor inside a fitted model, with the target as it receives it."""
-    layers = list_layers(model)
+    layers = check_layers(model)
     regressor = layers[-1]
-    if not isinstance(regressor, (AdaptableRegressor, TargetCorrection)):
-        raise TypeError(
-            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(regressor).__name__}; for "
-            "other regressors use pyspar.inspect(model, Z, source=(X, y))"
-        )
-    check_is_fitted(regressor)
-    warn_of_lost_groups(layers)
     refuse_unread_tables(Z)
     transformers = tuple(layer.transformer_ for layer in layers if isinstance(layer, TransformedTargetRegressor))
     pipes = [layer for layer in layers if isinstance(layer, Pipeline)]
@@ -215,6 +202,19 @@ def find_regressor(model: Any, Z: Any) -> InnerRegressor:
         raise TypeError("Moments cannot be transformed by the earlier steps; pass the rows, or adapt the last step")
     preprocessing = Pipeline(steps)
     return InnerRegressor(regressor, preprocessing.transform(Z), preprocessing, transformers)
+
+
+def check_layers(model: Any) -> list[Any]:
+    """Return the layers of a fitted model; raise TypeError unless its regressor is one of ours."""
+    layers = list_layers(model)
+    if not isinstance(layers[-1], (AdaptableRegressor, TargetCorrection)):
+        raise TypeError(
+            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(layers[-1]).__name__}; for "
+            "other regressors use pyspar.inspect(model, Z, source=(X, y))"
+        )
+    check_is_fitted(layers[-1])
+    warn_of_lost_groups(layers)
+    return layers
 
 
 def refuse_corrected(estimator: Any, use: str) -> None:
@@ -272,12 +272,6 @@ def _inner_model(model: Any) -> Any:
     return model.best_estimator_
 
 
-def warn_of_unseen(part: InnerRegressor, Z: Any) -> None:
-    """Warn about target rows with categories that the preprocessing did not see."""
-    if part.preprocessing is not None and (text := describe_unseen_rows(part.preprocessing, Z)):
-        warn(text)
-
-
 def warn_of_lost_groups(layers: list[Any]) -> None:
     """Warn if a search split its rows by groups, but the regressor inside was fitted without these groups."""
     splitters = [layer.cv for layer in layers if isinstance(layer, BaseSearchCV)]
@@ -331,10 +325,9 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     for name in ("rmse", "rmse_noiseless", "rmse_uncorrected"):
         if hasattr(forecast, name):
             changed[name] = getattr(forecast, name) * ratio
-    for level in ("interval80", "interval95"):
-        for name in (level, f"{level}_noiseless", f"{level}_if_linear"):
-            interval = getattr(forecast, name)
-            changed[name] = None if interval is None else tuple(end * ratio for end in interval)
+    for name in ("interval80", "interval95", "interval80_if_linear", "interval95_if_linear"):
+        interval = getattr(forecast, name)
+        changed[name] = None if interval is None else tuple(end * ratio for end in interval)
     return replace(forecast, **changed)
 
 

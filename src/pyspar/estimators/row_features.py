@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
 from pyspar.estimators.validation import is_missing
+from pyspar.sources import refuse_large
 
 MAX_CATEGORIES = 50
 """The maximum number of features of a text column. The rarest categories share one of them."""
@@ -100,6 +101,7 @@ def compute_features(transformer: Any, Z: Any) -> Matrix:
         raise ValueError(f"features must be numbers of shape ({count_rows(Z)}, D), got shape {features.shape}")
     if not np.isfinite(features).all():
         raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
+    refuse_large("the features", features)
     return features
 
 

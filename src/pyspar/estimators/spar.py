@@ -26,7 +26,6 @@ from pyspar.core.belief import (
 )
 from pyspar.core.moments import Moments, Solver, WeightMeaning
 from pyspar.core.refit import refit
-from pyspar.core.roots import squared
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
 
@@ -120,7 +119,7 @@ class SpARRegressor(AdaptableRegressor):
             "_belief": belief,
             "_weight_meaning": self.weights,
             "rank_": belief.x.rank,
-            "sigma2_": per_output(squared(belief.sigma), source.y_ndim),
+            "sigma2_": per_output(np.square(belief.sigma), source.y_ndim),
             **_least_squares_weights(belief, belief.w_hat, None, source.y_ndim),
         }
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_array
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.concept_shift import ShiftTest, run_shift_test
@@ -16,7 +16,7 @@ from pyspar.core.drift import MIN_LABELS, OUTLIER_LEVEL, Drift, find_outlier, fi
 from pyspar.core.forecast import Forecast, Interval
 from pyspar.errors import collect_warnings, warn
 from pyspar.estimators.validation import is_missing, refuse_other_than_rows
-from pyspar.sources import refuse_dates, refuse_extreme_weights
+from pyspar.sources import refuse_dates, refuse_extreme_weights, refuse_large
 from pyspar.wording import format_interval, format_number, list_some
 
 
@@ -97,8 +97,6 @@ ENOUGH_LABELS = 10
 """With fewer labels, the measured error neither confirms a forecast nor prevents its alarm."""
 MAX_FORECAST_LABELS = 100
 """With more labels an inspection does not forecast a correction: it would take longer than all other forecasts."""
-MIN_RESIDUAL, MAX_RESIDUAL = 1e-150, 1e150
-"""The range of the largest residual, whose square must not overflow or underflow."""
 
 
 def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Matrix, int]:
@@ -133,6 +131,7 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
         )
     if np.isinf(labels).any():
         raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+    refuse_large(name, labels)
     labels = labels.reshape(rows, -1)
     if outputs is not None and labels.shape[1] != outputs:
         raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
@@ -181,6 +180,7 @@ def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) 
         raise ValueError(f"model.predict must return one prediction for each of {rows} rows, got {prediction.shape}")
     if not np.isfinite(prediction).all():
         raise ValueError(f"model.predict must return finite numbers, got NaN or infinity from {type(model).__name__}")
+    refuse_large("the predictions", prediction)
     prediction = prediction.reshape(rows, -1)
     if outputs is not None and prediction.shape[1] != outputs:
         raise ValueError(
@@ -191,17 +191,11 @@ def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) 
 
 def check_counts(sample_weight: Any, rows: int) -> Vector:
     """Return the weights of rows: finite, not negative, not all zero."""
-    if sample_weight is None:
-        return np.ones(rows)
-    if np.isscalar(sample_weight):
-        sample_weight = np.full(rows, sample_weight)
     refuse_extreme_weights("sample_weight", sample_weight)
-    weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
-    if len(weights) != rows:
-        raise ValueError(f"sample_weight must have one entry for each of {rows} rows, got {len(weights)}")
-    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite, not negative and not all zero; weights are counts of rows")
-    return weights
+    weights = _check_sample_weight(sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight must not be all zero; weights are counts of rows")
+    return np.asarray(weights)
 
 
 def fit_outputs(
@@ -214,24 +208,11 @@ def fit_outputs(
     *,
     smooth: bool = False,
 ) -> tuple[list[Drift], list[TargetDrift], Mask]:
-    """Fit the drift of each output, with NaN for unknown labels.
+    """Return the drift and its report for each output, and the rows of which a label was used.
 
-    Parameters
-    ----------
-    features, prediction, labels, counts : arrays of shape (m, D), (m, K), (m, K) and (m,)
-        All rows of the target.
-    reference : array of shape (m, K), optional
-        The predictions that the test compares with the labels; by default the model's.
-    roots : arrays of shape (m, r), one per output, optional
-        The uncertainty of the reference relative to the noise, see :func:`pyspar.core.concept_shift.run_shift_test`.
-    smooth : bool, default False
-        Whether the drift may be any smooth function of the features. By default it is linear in them.
-
-    Returns
-    -------
-    drifts, reports : lists with one element per output
-    used : array of shape (m,)
-        The rows of which a label was used.
+    The arguments have a row for each row of the target, and unknown labels are NaN. ``reference`` are the predictions
+    that the test compares with the labels, by default the model's, and ``roots`` their uncertainty relative to the
+    noise, one per output (``run_shift_test``). With ``smooth`` the drift may be any smooth function of the features.
     """
     reference = prediction if reference is None else reference
     outputs = [
@@ -265,13 +246,7 @@ def _fit_output(
             f"sample_weight counts the {n} labelled rows as {total:.3g} rows, while a minimum of {MIN_LABELS} is "
             "required; weights are counts of rows, so divide them by their mean if only their ratios matter"
         )
-    largest = float(np.abs(labels - prediction)[known].max())
-    if largest and not MIN_RESIDUAL <= largest <= MAX_RESIDUAL:
-        raise ValueError(
-            f"the largest difference between labels and predictions must be between {MIN_RESIDUAL:g} and "
-            f"{MAX_RESIDUAL:g}, because its square overflows otherwise, got {largest:.3g}; rescale the labels"
-        )
-    if largest == 0.0:
+    if (labels == prediction)[known].all():
         warn(f"all {n} labels are equal to the predictions; check whether they were measured")
     if np.ptp(labels[known]) == 0.0:
         value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
@@ -291,9 +266,8 @@ def forecast_correction(
 ) -> LabelForecast | None:
     """Return the expected error of a model on its target after a correction with the known labels.
 
-    None if there are too few or more than ``MAX_FORECAST_LABELS`` labels, if all rows have a label, if all labels are
-    equal, or if their distances from the predictions cannot be squared. A label that is far from all others is not
-    used.
+    None if there are too few or more than ``MAX_FORECAST_LABELS`` labels, if all rows have a label, or if all labels
+    are equal. A label that is far from all others is not used.
     """
     known, counts = np.isfinite(labels), np.ones(len(labels))
     if known.all() or not known.any() or known.sum() > MAX_FORECAST_LABELS or np.ptp(labels[known]) == 0.0:
@@ -301,7 +275,7 @@ def forecast_correction(
     if int(known.sum()) > MIN_LABELS:
         with collect_warnings():
             known = _drop_outlier(labels, prediction, counts, known)
-    if int(known.sum()) < MIN_LABELS or not MIN_RESIDUAL <= np.abs(labels - prediction)[known].max() <= MAX_RESIDUAL:
+    if int(known.sum()) < MIN_LABELS or (labels == prediction)[known].all():
         return None
     rows = features[known], prediction[known], labels[known]
     drift = fit_drift(*rows, target_features=features, target_prediction=prediction, smooth=smooth)
@@ -310,22 +284,15 @@ def forecast_correction(
 
 def forecast_error(drift: Drift, name: str) -> LabelForecast:
     """Return the expected error of the corrected model on the target."""
-    if not np.isfinite([*drift.moment.flat, drift.outside_moment]).all():
-        raise ValueError(
-            "the features or predictions of some target rows are so large that their squares overflow; rescale or drop "
-            "these rows"
-        )
-    noisy, noiseless = drift.draw_mse()
+    draws = drift.draw_mse()
     variance = drift.expected_variance()
     before2 = variance + drift.noise2 + float(drift.mean @ drift.moment @ drift.mean)
     return LabelForecast(
         name=name,
         rmse=float(np.sqrt(variance + drift.noise2)),
-        interval80=_root_interval(noisy, 0.8),
-        interval95=_root_interval(noisy, 0.95),
+        interval80=_root_interval(draws, 0.8),
+        interval95=_root_interval(draws, 0.95),
         rmse_noiseless=float(np.sqrt(variance)),
-        interval80_noiseless=_root_interval(noiseless, 0.8),
-        interval95_noiseless=_root_interval(noiseless, 0.95),
         variance=variance,
         bias=0.0,
         noise=drift.noise2,

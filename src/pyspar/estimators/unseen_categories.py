@@ -16,6 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from pyspar.errors import warn
 from pyspar.estimators.validation import is_missing
 from pyspar.wording import list_categories
 
@@ -82,6 +83,12 @@ def describe_unseen_rows(preprocessing: Any, Z: Any) -> str:
         f"{unseen.rows:,} of {unseen.n_target:,} rows {unseen.verb} categories that do not occur in the source "
         f"({describe_columns(unseen.columns)}); forecasts and intervals do not cover these rows"
     )
+
+
+def warn_of_unseen(preprocessing: Any, Z: Any) -> None:
+    """Warn about target rows with categories that the preprocessing, if there is any, did not see."""
+    if preprocessing is not None and (text := describe_unseen_rows(preprocessing, Z)):
+        warn(text)
 
 
 def count_unseen(unseen: UnseenRows) -> str:

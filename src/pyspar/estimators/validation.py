@@ -20,7 +20,7 @@ from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights, refuse_large
 from pyspar.wording import list_some
 
 Attributes = dict[str, Any]
@@ -30,8 +30,6 @@ SPARSE_FORMATS = ("csr", "csc")
 
 SMALLEST_SIZE = 1e-13
 """Features below this share of the largest feature are too small for float64."""
-SMALLEST_LENGTH = 1e-300
-"""The smallest length of the longest column. The weights of shorter columns overflow float64."""
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
@@ -161,9 +159,6 @@ def read_labelled_rows(
         moments = moments_of(X, y, sample_weight, solver=solver)
     else:
         moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
-    largest = moments.column_lengths()[: moments.n_features].max()
-    if 0.0 < largest < SMALLEST_LENGTH:
-        raise ValueError(f"X must have a column longer than {SMALLEST_LENGTH:g}, got {largest:g}; rescale X")
     counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
     label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
@@ -274,7 +269,9 @@ def read_dense_rows(estimator: Any, X: Any) -> Matrix:
     """Check rows in memory for intervals or labels, and return them as float64."""
     check_is_fitted(estimator)
     refuse_other_than_rows("X", X, "intervals")
-    return np.asarray(check_rows(estimator, X), dtype=np.float64)
+    rows = np.asarray(check_rows(estimator, X), dtype=np.float64)
+    refuse_large("X", rows)
+    return rows
 
 
 def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.arrays import Matrix
 from pyspar.core.belief import inverse
@@ -33,13 +32,13 @@ from pyspar.errors import warn
 from pyspar.estimators import pipelines
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.target_labels import ENOUGH_LABELS, check_index, read_labels
+from pyspar.estimators.unseen_categories import warn_of_unseen
 from pyspar.estimators.validation import read_dense_rows, target_moments, weights_of
 from pyspar.wording import count_noun, format_interval, format_number, format_p_value
 
 _CONSTRAINTS = {
     "limit": [Interval(Real, 0.0, None, closed="neither"), None],
-    "window": [Interval(Integral, 1, None, closed="left"), None],
-    "decay": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+    "window": [Interval(Integral, 1, None, closed="left")],
 }
 
 
@@ -69,12 +68,12 @@ class WatchState:
     measured : tuple of SquaredErrors
         The errors of the adapted regressor on the labelled rows among the recent batches, per output: ``n``, ``rmse``
         and ``interval()``, which contains the RMSE on all rows with probability 95 % if the labelled rows were drawn at
-        random. ``n`` is 0 without labels. With ``decay`` these are the labels of the latest batch.
+        random. ``n`` is 0 without labels.
     labels : int
         The number of labelled rows since the start of the watch.
     relation_p_value : float
         For the hypothesis that features and labels have the same linear relation as in the source, from all labels
-        since the start of the watch; it does not follow ``window`` or ``decay``. It is valid at any time: without a
+        since the start of the watch; it does not follow ``window``. It is valid at any time: without a
         change it falls below 0.05 in at most 5 % of all watches, regardless of how often it is checked. It assumes
         normal noise, independent outputs, and that the uncertainty of the weights relative to the noise is known. This
         uncertainty is estimated on the source, so the rate of 5 % is approximate. The p-value never increases. After a
@@ -142,8 +141,6 @@ class TargetWatch:
     window : int, default 1
         The number of recent batches to use, for the forecast and for the measured error. The test of the relation uses
         all labels since the start of the watch.
-    decay : float in (0, 1), optional
-        Use all batches instead of a window, and multiply the weights of earlier ones by this at each new batch.
 
     Examples
     --------
@@ -157,22 +154,18 @@ class TargetWatch:
     [False, False, True, True, True, False]
     """
 
-    def __init__(
-        self, estimator: Any, *, limit: float | None = None, window: int | None = None, decay: float | None = None
-    ) -> None:
-        regressor = find_last_regressor(estimator)
+    def __init__(self, estimator: Any, *, limit: float | None = None, window: int = 1) -> None:
+        layers = pipelines.check_layers(estimator)
+        regressor = layers[-1]
         pipelines.refuse_corrected(regressor, "TargetWatch")
-        given = {"limit": limit, "window": window, "decay": decay}
-        validate_parameter_constraints(_CONSTRAINTS, given, "TargetWatch")
-        if window is not None and decay is not None:
-            raise ValueError(f"pass either window or decay, got window={window} and decay={decay}")
+        if any(isinstance(layer, TransformedTargetRegressor) for layer in layers):
+            raise TypeError(
+                "TargetWatch does not support a TransformedTargetRegressor, because errors in the units of its labels "
+                "need all rows; pass its regressor_, whose limit and errors are in the transformed units"
+            )
+        validate_parameter_constraints(_CONSTRAINTS, {"limit": limit, "window": window}, "TargetWatch")
         self.model, self._estimator = estimator, regressor
         homes = np.atleast_1d(regressor.home_rmse())
-        if limit is None and not np.isfinite(homes).all():
-            warn(
-                "the square of the error at home overflows float64, so no error can exceed it; pass a limit, or divide "
-                "the labels by a constant first",
-            )
         self._limits = tuple(map(float, homes if limit is None else np.full(homes.shape, limit)))
         if any(limit < home for limit, home in zip(self._limits, homes)):
             pairs = zip(self._limits, homes)
@@ -181,8 +174,8 @@ class TargetWatch:
                 f"the limit is below the error at home ({', '.join(texts)}), so even rows without a shift exceed it; "
                 "choose a larger limit",
             )
-        self._decay, self._recent = decay, deque[Moments](maxlen=window or 1)
-        self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=self._recent.maxlen)
+        self._recent = deque[Moments](maxlen=window)
+        self._labelled: deque[tuple[Matrix, Matrix]] = deque(maxlen=window)
         self._batches = 0
         self._relation = RelationWatch(regressor)
 
@@ -194,15 +187,12 @@ class TargetWatch:
         """
         check_index(Z, y)
         part = pipelines.find_regressor(self.model, Z)
-        pipelines.warn_of_unseen(part, Z)
+        warn_of_unseen(part.preprocessing, Z)
         estimator, Z, relation = self._estimator, part.Z, self._relation
         d, n_outputs = estimator._source.n_features, len(self._limits)
         labelled = (np.empty((0, d)), np.empty((0, n_outputs))) if y is None else relation.read(Z, y)
         relation = relation.add(*labelled)
-        batch = target_moments(estimator, Z, sample_weight)
-        if self._decay is not None and self._recent:
-            batch = self._recent[-1].discounted(self._decay) + batch
-        recent = deque([*self._recent, batch], maxlen=self._recent.maxlen)
+        recent = deque([*self._recent, target_moments(estimator, Z, sample_weight)], maxlen=self._recent.maxlen)
         target = reduce(add, recent)
         adapted, plain = estimator.adapted(target), copy.copy(estimator).reset()
         after, before = _forecasts(adapted, target), _forecasts(plain, target)
@@ -227,47 +217,26 @@ class TargetWatch:
         )
 
 
-def find_last_regressor(model: Any) -> AdaptableRegressor:
-    """Return the fitted regressor in a pipeline or search."""
-    layers = pipelines.list_layers(model)
-    if any(isinstance(layer, TransformedTargetRegressor) for layer in layers):
-        raise TypeError(
-            "TargetWatch does not support a TransformedTargetRegressor, because errors in the units of its labels need "
-            "all rows; pass its regressor_, whose limit and errors are in the transformed units"
-        )
-    if not isinstance(layers[-1], AdaptableRegressor):
-        raise TypeError(
-            "estimator must be a SpARRegressor, a BayesSpARRegressor, or a pipeline that ends in one, got "
-            f"{type(layers[-1]).__name__}"
-        )
-    check_is_fitted(layers[-1])
-    pipelines.warn_of_lost_groups(layers)
-    return layers[-1]
-
-
 def _forecasts(estimator: Any, target: Moments) -> tuple[Forecast, ...]:
     forecasts = estimator.expected_rmse(target)
     return (forecasts,) if isinstance(forecasts, Forecast) else tuple(forecasts)
 
 
 def _measure(estimator: Any, rows: Matrix, labels: Matrix) -> tuple[SquaredErrors, ...]:
-    """Return the errors of each output; an error of a known label that exceeds float64 is infinite."""
+    """Return the errors of each output on the known labels."""
     coef, intercept = weights_of(estimator)
-    with np.errstate(over="ignore", invalid="ignore"):
-        errors = rows @ coef + intercept - labels
-        errors[np.isnan(errors) & ~np.isnan(labels)] = np.inf
-        return tuple(map(SquaredErrors.of, errors.T))
+    return tuple(map(SquaredErrors.of, (rows @ coef + intercept - labels).T))
 
 
 def _judge(forecast: Forecast, measured: SquaredErrors, limit: float) -> tuple[bool, bool]:
-    """Return whether there is an alarm, and whether the RMSE exceeds the limit. NaN in a forecast is an alarm."""
+    """Return whether there is an alarm, and whether the RMSE exceeds the limit."""
     if measured.n:
         low, high = measured.interval()
         if low > limit:
             return True, True
         if measured.n >= ENOUGH_LABELS and high <= limit:
             return False, False
-    alarm = not forecast.interval95[0] <= limit
+    alarm = forecast.interval95[0] > limit
     estimates = [measured.rmse] if measured.n >= ENOUGH_LABELS else [measured.rmse, forecast.rmse]
     return alarm, alarm or any(rmse > limit for rmse in estimates)
 

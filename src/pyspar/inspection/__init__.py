@@ -24,14 +24,12 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find
 from pyspar.inspection.any_regressor import inspect_regressor
 from pyspar.inspection.compare import (
     Comparison,
-    NamedWeights,
     Pair,
-    add_weights,
     compare_weights,
     describe_directions,
     list_removed_columns,
 )
-from pyspar.inspection.findings import describe_unseen, find_leading_columns, list_feature_findings
+from pyspar.inspection.findings import describe_unseen, list_feature_findings
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.results import (
     Inspection,
@@ -63,7 +61,6 @@ def inspect(
     y: Any = None,
     groups: Any = None,
     target_groups: Any = None,
-    weights: NamedWeights | None = None,
     sample_weight: Any = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
@@ -89,8 +86,6 @@ def inspect(
         ``source``, such groups are an argument of ``fit``.
     target_groups : array, optional
         A group for each row of Z; errors are then also forecast for each group. Not available with ``source``.
-    weights : dict of name to (coef, intercept) or to a fitted linear estimator, optional
-        Further weights to forecast, for example those of a model in use.
     sample_weight : array of shape (m,), optional
     columns : sequence of str, optional
         The name of each feature. Features with the same name, such as those of a category, are treated as one column.
@@ -127,8 +122,8 @@ def inspect(
         )
     refuse_corrected(regressor, "inspect")
     if source is not None:
-        if weights is not None or sample_weight is not None:
-            raise InputError("weights and sample_weight are not available with source; leave them out")
+        if sample_weight is not None:
+            raise InputError("sample_weight is not available with source; leave it out")
         if target_groups is not None:
             raise InputError("target_groups are not available with source; inspect the rows of each group separately")
         return inspect_regressor(estimator, Z, source=source, y=y, groups=groups, outputs=outputs)
@@ -148,7 +143,6 @@ def inspect(
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
     labels = ["transformed y"] if part.transformers else getattr(estimator, "label_names_", None)
     comparison = compare_weights(estimator, target, read_names("columns", columns, features))
-    comparison = add_weights(comparison, weights)
     return build_inspection(
         comparison,
         Z,
@@ -161,7 +155,6 @@ def inspect(
     )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # numbers that exceed float64 are shown as unknown
 def build_inspection(
     comparison: Comparison,
     Z: Any,
@@ -189,7 +182,7 @@ def build_inspection(
     known = {name: rows for name, rows in predicted.items() if rows is not None}
     if errors is None and labels is not None and len(known) == len(predicted):
         errors = {name: list(map(SquaredErrors.of, (labels - rows).T.copy())) for name, rows in known.items()}
-    leaders, inspected = find_leading_columns(comparison), []
+    inspected = []
     for k, home in enumerate(np.atleast_1d(estimator.home_rmse()).tolist()):
         judgement = Judgement(
             forecasts=_forecast_all(comparison, on_target, k),
@@ -216,8 +209,6 @@ def build_inspection(
                 {name: None if rows is None else rows[:, k] for name, rows in predicted.items()},
                 directions=describe_directions(comparison, posterior_mean, k),
                 limit=comparison.ridge.evidence_.limit[k],
-                leader=leaders[k],
-                has_rule=comparison.has_rule,
                 groups={group: _forecast_all(comparison, on_group, k) for group, on_group in on_groups.items()},
                 columns=list_removed_columns(comparison, k),
             )

@@ -135,7 +135,7 @@ def _forecast(name: str, errors: Vector, m: int, groups: Any, separation: Separa
 
     nan = float("nan")
     interval80, interval95 = map(interval, LEVELS)
-    return Forecast(name, home, interval80, interval95, nan, (nan, nan), (nan, nan), nan, nan, nan)
+    return Forecast(name, home, interval80, interval95, nan, nan, nan, nan)
 
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:

@@ -1,17 +1,17 @@
 r"""The weights that an inspection compares, and the target's directions along which they differ.
 
-The weights are those of the model in use, least squares, SpAR, Bayes-SpAR and the caller's. If the method in use has a
-rule, weights and costs of the directions are its own, otherwise those of least squares. Errors add along the target's
-directions. Let :math:`m_j` be the weight along direction j before the rule and :math:`\mu_j` the posterior mean.
-Removing the direction changes the expected squared error by :math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is
-a gain if :math:`m_j` is more than twice :math:`\mu_j`.
+The weights are those of the model in use, least squares, SpAR and Bayes-SpAR. If the method in use has a rule, weights
+and costs of the directions are its own, otherwise those of least squares. Errors add along the target's directions.
+Let :math:`m_j` be the weight along direction j before the rule and :math:`\mu_j` the posterior mean. Removing the
+direction changes the expected squared error by :math:`\lambda_{z,j}^2 (2 m_j \mu_j - m_j^2) / M`. This is a gain if
+:math:`m_j` is more than twice :math:`\mu_j`.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,11 @@ from pyspar.core.adapt import Adaptation, removal_alpha, removed_shares
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import Prior, in_units_of, spread_of_features
 from pyspar.core.moments import Moments
-from pyspar.errors import InputError
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.validation import read_moments, weights_of
 
-NamedWeights = Mapping[str, Any]
-"""By name, a pair (coef, intercept) or a fitted linear estimator."""
 Pair = tuple[Matrix, Vector]
 """Weights (D, K) and intercepts (K,), in the units of the features."""
-METHODS = ("OLS", "not adapted", "centre", "SpAR", "Bayes-SpAR")
-"""The names of the weights that an inspection computes itself."""
 MAX_LOADS = 5
 """The number of columns that are listed for each direction."""
 MAX_COLUMNS = 12
@@ -132,25 +127,6 @@ def lies_outside(source: Moments, target: Moments) -> bool:
     return no_spread and bool(find_constant_features(source, target).any())
 
 
-def add_weights(comparison: Comparison, weights: NamedWeights | None) -> Comparison:
-    """Return a comparison that includes the caller's weights."""
-    if weights is None:
-        return comparison
-    if not isinstance(weights, Mapping):
-        raise InputError(
-            "weights must be a dict of name to (coef, intercept) or to a fitted linear estimator, got "
-            f"{type(weights).__name__}; for example weights={{'in use': (coef, intercept)}}"
-        )
-    columns = getattr(comparison.estimator, "feature_names_in_", None)
-    shape = comparison.candidates["OLS"][0].shape
-    checked = {str(name): _check_weights(str(name), value, shape, columns) for name, value in weights.items()}
-    return replace(
-        comparison,
-        candidates={**comparison.candidates, **checked},
-        alternatives=(*comparison.alternatives, *checked),
-    )
-
-
 @dataclass(frozen=True)
 class Direction:
     """One direction of the target, for one output. Errors are expected squared errors per row."""
@@ -240,41 +216,3 @@ def _fit(new: Any, estimator: Any, moments: Moments) -> Any:
     """Return an estimator fitted to moments, with outputs in the shape of another estimator's, without warnings."""
     new._learn(read_moments(moments, y_ndim=estimator._y_ndim))
     return new
-
-
-def _check_weights(name: str, value: Any, shape: tuple[int, ...], columns: Any) -> Pair:
-    """Return one of the caller's weights in our shape; ``columns`` are the source's feature names or None."""
-    what, pair, kind = f"weights[{name!r}]", value, type(value).__name__
-    if name in METHODS:
-        raise InputError(f"{what}: the name {name!r} is reserved; choose another name")
-    names = getattr(value, "feature_names_in_", None)
-    if names is not None and columns is not None and list(names) != list(columns):
-        raise InputError(
-            f"{what} must have the columns of the source in the same order; fit it to "
-            "X[list(estimator.feature_names_in_)]"
-        )
-    if hasattr(value, "coef_"):
-        pair = value.coef_, getattr(value, "intercept_", 0.0)
-    elif not isinstance(value, (tuple, list)) or len(value) != 2:
-        got = f"{kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
-        fitted = "fit it first, or pass the last step of a pipeline"
-        fix = fitted if hasattr(value, "fit") else "for example (coef, 0.0)"
-        raise InputError(f"{what} must be a pair (coef, intercept) or a fitted linear estimator, got {got}; {fix}")
-    try:
-        if any(part is None or np.iscomplexobj(part) for part in pair):
-            raise TypeError("got None" if any(part is None for part in pair) else "got complex numbers")
-        coef, intercept = (np.asarray(part, dtype=np.float64) for part in pair)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must contain real numbers ({error}); pass 0.0 for no intercept") from error
-    array = coef[:, None] if coef.ndim == 1 else coef.T
-    if array.shape != shape or not np.isfinite(array).all():
-        raise InputError(
-            f"{what} must have finite coefficients for {shape[0]} features and {shape[1]} outputs, got the shape "
-            f"{coef.shape}{'' if array.shape != shape else ' with values that are not finite'}"
-        )
-    if intercept.shape not in ((), (1,), (shape[1],)) or not np.isfinite(intercept).all():
-        raise InputError(
-            f"{what} must have a finite intercept, one number or one for each of {shape[1]} outputs, got "
-            f"{intercept.tolist()!r}; pass 0.0 for no intercept"
-        )
-    return array, np.broadcast_to(intercept, (shape[1],))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,17 @@ from pyspar.core.arrays import Vector
 from pyspar.core.belief import inverse, spread_of_features
 from pyspar.core.moments import Moments
 from pyspar.estimators.calibrated_forecasts import Outcome
-from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import UnseenRows, count_unseen, describe_columns
-from pyspar.estimators.validation import weights_of
-from pyspar.inspection.compare import Comparison, Direction, find_constant_features, sum_by_column
+from pyspar.inspection.compare import Comparison, Direction, find_constant_features
 from pyspar.inspection.judgement import SEVERITIES, Judgement, Severity, is_serious
 from pyspar.inspection.target_rows import AbsurdRows, find_absurd_rows, name_weights, summarise_labels
-from pyspar.wording import count_noun, format_factor, format_interval, format_number, format_percent, list_some
+from pyspar.wording import count_noun, format_interval, format_number, format_percent, list_some
 
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE = 0.01, 0.25
 ROWS_PER_DIRECTION = 10.0
 MAX_MEAN_SHIFT = 3.0
 """A column is reported if its mean moves by more than this many source standard deviations."""
-TIE_TOLERANCE = 1e-3
-"""Directions are not unique if the relative difference of their singular values is below this."""
 LARGE_REMOVED_SHARE = 0.5
 WIDE_INTERVAL_RATIO = 3.0
 """The 95 % interval of the linear model is reported if its upper end is at least this many times its lower end."""
@@ -42,12 +37,6 @@ OUTCOME_CODES: dict[Outcome, str] = {
     "unverified": "SPAR015",
     "unknown": "SPAR016",
 }
-LARGE_SCALE_RATIO = 1e6
-LEADER_SHARE, LEADER_FACTOR = 0.25, 10.0
-"""A column dominates if it contributes at least the first share, and at least the second times an equal share."""
-LEADER_REACH = 3.0
-"""A dominant column is a warning if its distance from the source mean in the target is this many times that in the
-source."""
 
 LIMITS = {
     "no-signal": (
@@ -82,49 +71,11 @@ class Finding:
     output: str | None = None
 
 
-def find_leading_columns(comparison: Comparison) -> list[Finding | None]:
-    """Return for each output the finding about the column that dominates on the source, by the weights of ridge."""
-    source, target, columns = comparison.estimator._source, comparison.target, comparison.columns
-    spread = spread_of_features(source, fit_intercept=True)
-    reach = target.spread_about(source.mean[: target.n_features]) * inverse(spread)
-    contribution = weights_of(comparison.ridge)[0] * spread[:, None]
-    names, squares = sum_by_column(contribution / np.abs(contribution).max(axis=0, initial=1e-300), columns)
-    leaders: list[Finding | None] = []
-    for squared in squares.T:
-        total, place = float(squared.sum()), int(np.argmax(squared))
-        share = float(squared[place]) / total if 0.0 < total < np.inf else 0.0
-        is_leader = share >= max(LEADER_SHARE, LEADER_FACTOR / len(names))
-        farthest = max(float(reach[j]) for j, column in enumerate(columns) if column == names[place])
-        leaders.append(describe_leader(names[place], share, len(names), farthest) if is_leader else None)
-    return leaders
-
-
-def describe_leader(name: str, share: float, n_columns: int, reach: float) -> Finding:
-    """Return the finding about the column that explains most of a label on the source.
-
-    ``share`` is its share of the contributions of all columns, and ``reach`` its distance from the source mean in the
-    target, divided by that in the source.
-    """
-    text = (
-        f"One column dominates: {name!r} accounts for {format_percent(share, 0)} of the variation in the label that "
-        f"the {n_columns:,} columns explain. Forecasts assume that many columns matter, so the true error of adapted "
-        "weights may be outside its interval."
-    )
-    is_far = reach >= LEADER_REACH
-    if is_far:
-        distance = f"{format_factor(reach)} times as far from the source mean as in the source"
-        text += f" An error above the interval is likely, because in the target the column is {distance}."
-    advice = f"Label some rows with extreme values of {name!r} before relying on an interval of adapted weights."
-    return Finding("SPAR013", "warning" if is_far else "info", text, advice)
-
-
 def list_feature_findings(comparison: Comparison) -> Iterator[Finding]:
     """Return the findings about the features."""
     estimator, target, columns = comparison.estimator, comparison.target, comparison.columns
     source = estimator._source
-    spread, constant = spread_of_features(source, fit_intercept=True), find_constant_features(source, target)
-    units = estimator._fitted_prior.units if isinstance(estimator, BayesSpARRegressor) else np.ones(len(spread))
-    scales = (spread * inverse(units))[(spread > 0.0) & (units > 0.0)]
+    constant = find_constant_features(source, target)
     return derive_feature_findings(
         rows=source.weight,
         rank=int(estimator.rank_),
@@ -132,7 +83,6 @@ def list_feature_findings(comparison: Comparison) -> Iterator[Finding]:
         outside=comparison.outside,
         constant=list(dict.fromkeys(columns[int(j)] for j in np.flatnonzero(constant))),
         moved=find_moved_columns(source, target, columns),
-        scale_ratio=float(scales.max() / scales.min()) if scales.size else 1.0,
     )
 
 
@@ -156,14 +106,12 @@ def derive_feature_findings(
     outside: float,
     constant: Sequence[str],
     moved: Mapping[str, float],
-    scale_ratio: float,
 ) -> Iterator[Finding]:
     """Yield the findings about the features.
 
     ``rows`` and ``rank`` are those of the source, ``outside`` is the share of the target's variation outside the span
-    of the source, ``constant`` are columns that vary only in the target, ``moved`` is the distance by which the mean of
-    a column moved in source standard deviations, and ``scale_ratio`` is the largest standard deviation of a column
-    divided by the smallest, in the units of the regressor.
+    of the source, ``constant`` are columns that vary only in the target, and ``moved`` is the distance by which the
+    mean of a column moved in source standard deviations.
     """
     if outside >= OUTSIDE_SHARE:
         yield Finding(
@@ -193,14 +141,6 @@ def derive_feature_findings(
             "Use more rows or fewer features.",
         )
     yield from describe_moved(moved)
-    if scale_ratio >= LARGE_SCALE_RATIO:
-        yield Finding(
-            "SPAR011",
-            "warning",
-            f"The standard deviation of the largest column is {format_factor(scale_ratio)} times that of the smallest, "
-            "so the directions depend on the units of the columns.",
-            "Standardise the features. BayesSpARRegressor does this by default.",
-        )
 
 
 def describe_moved(moved: Mapping[str, float]) -> Iterator[Finding]:
@@ -218,14 +158,11 @@ def derive_label_findings(
     directions: Sequence[Direction] = (),
     *,
     limit: str = "interior",
-    leader: Finding | None = None,
     absurd: AbsurdRows | None = None,
-    has_rule: bool = True,
 ) -> Iterator[Finding]:
     """Yield the findings about one label. The first is the judgement.
 
-    ``limit`` is the limit at which the evidence has its maximum, ``leader`` the finding about a column that dominates,
-    and ``has_rule`` whether the estimator removes directions by the paper's rule.
+    ``limit`` is the limit at which the evidence has its maximum.
     """
     code = "SPAR017" if judgement.labels is not None else OUTCOME_CODES[judgement.outcome]
     missed = judgement.not_covered if judgement.outcome == "no-shift" else ""
@@ -233,24 +170,6 @@ def derive_label_findings(
     yield Finding(code, judgement.severity, text, judgement.next_step)
     if absurd is not None:
         yield describe_absurd(absurd, name_weights(judgement.recommended))
-    if judgement.increases_error:
-        before, after = (judgement.forecast(name) for name in (judgement.before, judgement.adapted))
-        yield Finding(
-            "SPAR012",
-            "info",
-            f"Adapting is expected to increase the RMSE from {format_number(before.rmse)} "
-            f"({name_weights(before.name)}) to {format_number(after.rmse)} ({after.name}).",
-            f"{judgement.advice}.",
-        )
-    if has_rule and (tied := _count_ties(directions)):
-        yield Finding(
-            "SPAR006",
-            "info",
-            f"{count_noun(tied, 'pair of target directions has', 'pairs of target directions have')} nearly equal "
-            "singular values, and the rule removes only one of the two. These directions are not unique, so the "
-            "removed set is not unique either.",
-            "Expect a different choice on slightly different rows. The expected errors are almost equal.",
-        )
     if limit in LIMITS:
         meaning, advice = LIMITS[limit]
         text = f"The evidence is largest at the limit {limit!r}: {meaning}."
@@ -273,8 +192,6 @@ def derive_label_findings(
             f"RMSE of {name_weights(judgement.recommended)} is {format_number(low)} to {format_number(high)}.",
             "Label some target rows, especially rows with a wide interval (predict_interval).",
         )
-    if leader is not None:
-        yield leader
     if judgement.corrected is not None and judgement.labels is not None:
         yield describe_correction(judgement.corrected, judgement.labels.n, judgement.next_step)
 
@@ -360,13 +277,3 @@ def describe_unseen(unseen: UnseenRows) -> Iterator[Finding]:
             "forecasts do not cover these rows.",
             "Label some of these rows first, or handle them with a separate model.",
         )
-
-
-def _count_ties(directions: Sequence[Direction]) -> int:
-    """Return the number of neighbours with nearly equal energy of which the rule removes one and keeps the other."""
-    ordered = sorted(directions, key=lambda direction: -direction.energy)
-    return sum(
-        larger.goes != smaller.goes and 1.0 - (smaller.energy / larger.energy) ** 0.5 < TIE_TOLERANCE
-        for larger, smaller in pairwise(ordered)
-        if larger.energy > 0.0
-    )

@@ -29,8 +29,8 @@ SERIOUS_UNSEEN_SHARE = 0.1
 SERIOUS_HARM_RATIO = 2.0
 """Harm is serious if the error on the target is this many times the error at home."""
 WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
-"""Thresholds on the expected error of other weights relative to the weights before adapting. Below the first, adapting
-is worth it. Above the inverse of the second, it increases the error."""
+"""Thresholds on the ratio of two expected errors. Below the first, other weights are worth it. Below the second, a
+correction with labels helps."""
 
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
@@ -94,11 +94,6 @@ class Judgement:
     def worth(self) -> bool:
         """Whether adapting reduces the expected error by more than 5 %."""
         return self.adapted_ratio < WORTHWHILE_RATIO
-
-    @property
-    def increases_error(self) -> bool:
-        """Whether adapting noticeably increases the expected error; False if the ratio cannot be computed."""
-        return self.adapted_ratio * SLIGHT_GAIN_RATIO > 1.0
 
     @property
     def recommended(self) -> str:
@@ -369,9 +364,9 @@ class Judgement:
         return f"{share} of the target's variation is in directions that do not occur in the source"
 
     def _compare_with_home(self, rmse: float) -> float:
-        if_zero = 1.0 if rmse == 0.0 else math.inf
-        ratio = rmse / self.home if self.home > 0.0 else if_zero
-        return ratio if math.isfinite(rmse) else math.nan
+        if self.home > 0.0:
+            return rmse / self.home
+        return 1.0 if rmse == 0.0 else math.inf
 
     def _describe_labels(self, labels: LabelEvidence) -> str:
         times = f"{_show(self._compare_with_home(labels.rmse))} times" if self.home > 0.0 else "compared with"

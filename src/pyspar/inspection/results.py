@@ -28,41 +28,23 @@ _SHOWN = (
     "worth", "findings", "label_mean", "label_std", "groups", "directions", "columns", "predictions", "absurd",
 )  # fmt: skip
 """What the JSON form of one output contains."""
-LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR013", "SPAR014", "SPAR018")
+LABELLING_CODES = ("SPAR003", "SPAR004", "SPAR008", "SPAR010", "SPAR014", "SPAR018")
 """The findings whose advice is to label rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputInspection(Judgement):
-    """The inspection of one output: its judgement, and further details.
-
-    Attributes
-    ----------
-    name : str
-    findings : tuple of Finding
-        The findings about this output, the judgement first; ``Inspection.findings`` has all findings.
-    label_mean, label_std : float
-        Of the source labels.
-    groups : dict of group to tuple of Forecast
-    directions : tuple of Direction
-        The target's directions in order of falling variance cost.
-    columns : pairs of (column, share)
-        The columns in the removed directions.
-    predictions : Predictions or None
-        For a sample of rows; None if the target has no rows in memory.
-    absurd : AbsurdRows or None
-        The rows whose predictions no source label resembles.
-    """
+    """The inspection of one output: its judgement, and further details."""
 
     name: str
-    findings: tuple[Finding, ...]
-    label_mean: float
+    findings: tuple[Finding, ...]  # about this output, the judgement first; ``Inspection.findings`` has all findings
+    label_mean: float  # of the source labels
     label_std: float
     groups: Mapping[str, tuple[Forecast, ...]] = field(default_factory=dict)
-    directions: tuple[Direction, ...] = ()
-    columns: tuple[tuple[str, float], ...] = ()
-    predictions: Predictions | None = None
-    absurd: AbsurdRows | None = None
+    directions: tuple[Direction, ...] = ()  # the target's directions in order of falling variance cost
+    columns: tuple[tuple[str, float], ...] = ()  # the columns in the removed directions, with their shares
+    predictions: Predictions | None = None  # for a sample of rows; None if the target has no rows in memory
+    absurd: AbsurdRows | None = None  # the rows whose predictions no source label resembles
 
     def as_dict(self) -> dict[str, Any]:
         """Return numbers, text, lists and dicts; numbers that are not finite become None."""

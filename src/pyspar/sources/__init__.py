@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from pyspar.core.arrays import VALUE_RANGE
 from pyspar.core.moments import Moments, Solver, column_names
 from pyspar.core.spectrum import use_algebra
 from pyspar.wording import list_some
@@ -147,6 +148,13 @@ def refuse_dates(name: str, values: Any) -> None:
             f"{name} must contain numbers, got dates or durations{where}; convert them to numbers first, for example "
             "to days: (dates - dates.min()) / numpy.timedelta64(1, 'D')"
         )
+
+
+def refuse_large(name: str, values: Any) -> None:
+    """Raise ValueError for values that are too large to compute with (``VALUE_RANGE``). NaN is ignored."""
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest > VALUE_RANGE[1]:
+        raise ValueError(f"{name} must have values up to {VALUE_RANGE[1]:g}, got {largest:.3g}; rescale or drop them")
 
 
 def refuse_extreme_weights(name: str, weight: Any) -> None:

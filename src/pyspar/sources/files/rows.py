@@ -25,8 +25,8 @@ from pyspar.sources.stream import read_ahead
 BATCH_BYTES = 16_000_000
 """Large enough for a fast matrix product, small enough that several batches fit into memory."""
 
-MAX_MAGNITUDE = 1e150
-"""The square of a larger number is near the limit of float64."""
+MAX_MAGNITUDE = 1e60
+"""The estimators refuse larger values (``VALUE_RANGE`` in ``core/arrays.py``)."""
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of rows and the number of bytes that are finished."""
