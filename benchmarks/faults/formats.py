@@ -110,10 +110,9 @@ def _make_mixed_table() -> pd.DataFrame:
 
 
 def _read_table(path: Path) -> Any:
-    from pyspar.tables.read import check_input, read_table
+    from pyspar.tables.read import load_table
 
-    check_input(path, "source")
-    frame = read_table(path, "source")[0]
+    frame = load_table(path, "source").frame
     return [list(frame.columns), *(frame[name].to_numpy() for name in frame.columns)]
 
 

@@ -12,7 +12,7 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.io.moments import read_moments_file
-from pyspar.sources.files.header import INPUT_SUFFIXES
+from pyspar.sources.files.formats import INPUT_SUFFIXES
 
 LABEL = ("--label", "price")
 

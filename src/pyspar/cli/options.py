@@ -39,13 +39,12 @@ def complete_columns(incomplete: str) -> list[str]:
 
 def _list_column_names(path: Path) -> list[str]:
     """Return the names in the first line of a ``.csv`` or ``.tsv`` file; an empty list for any other file."""
-    from pyspar.sources.files.header import TEXT, format_of, open_text, separator_of  # here, so that --help is fast
+    from pyspar.sources.files.formats import TEXT, format_of, read_header, separator_of  # here, so that --help is fast
 
     try:
         if format_of(path) != TEXT:
             return []
-        with open_text(path) as file:
-            return next(csv.reader(file, delimiter=separator_of(path)), [])
+        return read_header(path, separator_of(path))
     except (OSError, UnicodeDecodeError, csv.Error):  # the command itself reports what is wrong with the file
         return []
 

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, format_of, suggest_column, suggest_drop
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.formats import describe_file, format_of
+from pyspar.sources.files.messages import suggest_column, suggest_drop
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
 from pyspar.tables.encode import TableEncoder, as_numbers, as_words
 from pyspar.tables.inputs import Fit, Ignored, Request
@@ -255,42 +255,26 @@ def infer_kind(column: pd.Series[Any]) -> ColumnKind | str:
     return f"contains {value_type} values"
 
 
-def check_formats(
-    source: Mapping[str, NumberFormat],
-    target: Mapping[str, NumberFormat],
+def check_signs(
+    source: Mapping[str, str],
+    target: Mapping[str, str],
     names: Iterable[str],
     path: Path,
     role: str = "target",
     label: str | None = None,
 ) -> None:
-    """Raise InputError if the numbers of a column cannot be compared with those of the source.
-
-    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
-    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
-    """
+    """Raise InputError for percent signs in one file only, and for different currencies."""
     for name in names:
-        if name not in source or name not in target:
+        ours, theirs = source.get(name, ""), target.get(name, "")
+        if ours == theirs or name not in source or name not in target:
             continue
-        ours, theirs = source[name], target[name]
         where, fix = describe_file(role, path, name), "write the column in the same way in both files"
         fix += _suggest_ignoring(name, role, label)
-        if ours.percent != theirs.percent:
-            place = f"the {role}" if theirs.percent else "the source"
+        if "%" in (ours, theirs):
+            place = f"the {role}" if theirs == "%" else "the source"
             raise InputError(f"{where}: only {place} has percent signs; {fix}")
-        if ours.currency and theirs.currency and ours.currency != theirs.currency:
-            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
-        if (ours.ambiguous or theirs.ambiguous) and _may_differ(ours, theirs):
-            raise InputError(
-                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
-                f"be wrong by a factor of 1,000; {fix}"
-            )
-
-
-def _may_differ(ours: NumberFormat, theirs: NumberFormat) -> bool:
-    """Return whether the decimal mark of one of two formats is a guess that does not fit the other."""
-    if ours.decimal_comma != theirs.decimal_comma:
-        return bool(ours.is_unproven and (theirs.proof or theirs.ambiguous)) or bool(theirs.is_unproven and ours.proof)
-    return ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
+        if ours and theirs and "true" not in (ours, theirs):
+            raise InputError(f"{where}: the currency is {theirs}, but {ours} in the source; {fix}")
 
 
 def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
@@ -298,8 +282,3 @@ def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
     if name == label:
         return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
     return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
-
-
-def _describe_mark(style: NumberFormat) -> str:
-    reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
-    return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"

@@ -7,8 +7,9 @@ numbers, which skops can save, and they accept raw data frames.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,34 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.estimators.row_features import MAX_CATEGORIES, MISSING_CATEGORY
-from pyspar.sources.files.header import suggest_column
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.messages import suggest_column
+from pyspar.sources.files.number_text import PLAIN, NumberFormat, infer_format, is_plain, parse_number
 from pyspar.tables.dates import as_days, date_format, value_error
-from pyspar.tables.read import read_number_cells
 from pyspar.wording import list_some
+
+
+class NumberCells(NamedTuple):
+    """A column of text as numbers, with NaN for missing and bad cells; rows and texts of the bad cells.
+
+    ``style`` is None if most cells are not numbers. ``example`` is a cell with separators or signs, or ''.
+    """
+
+    values: NDArray[np.float64]
+    bad: list[tuple[int, str]]
+    style: NumberFormat | None
+    example: str
+
+
+def read_number_cells(column: pd.Series[Any]) -> NumberCells:
+    """Read a column of text, or of text and numbers, as numbers."""
+    cells = [None if cell is None else str(cell) for cell in column.to_numpy(dtype=object, na_value=None)]
+    counts = Counter(cell for cell in cells if cell is not None)
+    style = infer_format(counts)
+    numbers = {text: parse_number(text, style or PLAIN) for text in counts}
+    bad = [(row, cell) for row, cell in enumerate(cells) if cell is not None and numbers[cell] is None]
+    values = np.array([np.nan if cell is None else numbers[cell] for cell in cells], dtype=np.float64)  # None is NaN
+    marked = (text for text, x in numbers.items() if x is not None and not np.isnan(x) and not is_plain(text))
+    return NumberCells(values, bad, style, next(marked, ""))
 
 
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
@@ -48,7 +72,7 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
     if invalid.any():
         cells = read_number_cells(column)
         if not cells.bad:
-            return np.asarray(cells.values)
+            return cells.values
         raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
 
@@ -149,10 +173,11 @@ def describe_fills(encoder: ColumnTransformer) -> dict[str, str]:
 class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
     """The preprocessing of a table. A table without some of its columns raises an InputError that names them.
 
-    ``formats_`` are the formats in which the numbers of the source's file are written, including those of the label.
+    ``signs_`` are the percent and currency signs of the numbers in the source's file, and ``label_`` is its label.
     """
 
-    formats_: dict[str, NumberFormat]
+    signs_: dict[str, str]
+    label_: str
 
     def transform(self, X: Any, **params: Any) -> Any:
         """Encode the rows of a data frame."""

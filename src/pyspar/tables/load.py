@@ -22,31 +22,31 @@ from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
-from pyspar.sources.files.header import (
-    ARRAYS,
-    check_column,
-    describe_file,
-    describe_rows,
-    exceeds_memory,
-    format_of,
-    suggest_drop,
-)
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.formats import ARRAYS, describe_file, exceeds_memory, format_of
+from pyspar.sources.files.messages import check_column, describe_rows, suggest_drop
 from pyspar.sources.files.rows import MAX_MAGNITUDE
 from pyspar.tables.columns import (
     LearnedColumns,
     Selection,
     check_drop,
     check_features,
-    check_formats,
     check_identity,
+    check_signs,
     describe_other_values,
     find_label,
     name_array_columns,
     select_features,
 )
 from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
-from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
+from pyspar.tables.encode import (
+    TableEncoder,
+    as_numbers,
+    as_words,
+    build_encoder,
+    describe_fills,
+    encode,
+    list_raw_columns,
+)
 from pyspar.tables.inputs import DataAccount, Fit, Ignored, Imputed, Inputs, Method, Request, Target
 from pyspar.tables.label_file import add_labels
 from pyspar.tables.read import LoadedTable, check_input, load_table
@@ -78,8 +78,9 @@ def load_files(
     check_drop(request.drop, (*source.names, *target.names), label=label, identity=request.identity)
     check_features(target.names, source.selection.names, target.where)
     target_notes = source.check_target(target, request)
-    check_formats(source.formats, target.formats, [*source.selection.names, label], request.target, label=label)
+    check_signs(source.signs, target.signs, [*source.selection.names, label], request.target, label=label)
     learned = source.learn(request, progress)
+    _describe_source(learned.encoder, source)
     encoded = source.encode_target(target, learned, request, progress)
 
     selection, columns = learned.selection, list_raw_columns(learned.encoder)
@@ -116,12 +117,20 @@ def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
     source = load_source(request, SILENT)
     check_drop(request.drop, source.names, label=source.label, identity=request.identity)
     learned = source.learn(request, SILENT)
+    _describe_source(learned.encoder, source)
     return Pipeline([("columns", learned.encoder), ("regressor", learned.fit(regressor))])
+
+
+def _describe_source(encoder: TableEncoder, source: Any) -> None:
+    """Store the label and the signs of the numbers, which the rows of a later file are compared with."""
+    used = {*source.selection.names, source.label}
+    encoder.signs_ = {name: sign for name, sign in source.signs.items() if name in used}
+    encoder.label_ = source.label
 
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """The rows of the source in memory, its labels and features, and the formats of its numbers.
+    """The rows of the source in memory, its labels and features, and the signs of its numbers.
 
     ``groups`` is the column with the groups of a fit, or None.
     """
@@ -130,7 +139,7 @@ class TableSource:
     y: Any
     label: str
     selection: Selection
-    formats: dict[str, NumberFormat]
+    signs: dict[str, str]
     notes: tuple[str, ...]
     groups: str | None
 
@@ -141,7 +150,7 @@ class TableSource:
     def open_target(self, request: Request, output: Path | None, progress: Progress) -> LoadedTable:
         """Read the target as the source was read."""
         progress.start("read", "reading the target")
-        target = _load(request, request.target, "target", self.selection.categorical, self.formats)
+        target = _load(request, request.target, "target", self.selection.categorical)
         if not (format_of(request.target).has_names or format_of(request.source).has_names):
             names = name_array_columns(target.names, self.names, self.label)
             target = replace(target, frame=target.frame.set_axis(names, axis=1))
@@ -170,7 +179,6 @@ class TableSource:
         selection = self.selection
         rows = self.frame[list(selection.names)]
         encoder = build_encoder(self.frame, selection.numeric, selection.categorical, selection.date).fit(rows)
-        encoder.formats_ = self.formats
         fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
         progress.finish("encode")
         return LearnedColumns(selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
@@ -184,7 +192,7 @@ class TableSource:
         rows = frame[list(selection.names)]
         labels, notes = _target_labels(target, self.label)
         if request.labels is not None:
-            labels = add_labels(labels, request.labels, self.label, frame, self.formats)
+            labels = add_labels(labels, request.labels, self.label, frame, self.signs)
         empty = [
             f"{name}: missing in every target row; all rows were imputed with the same value"
             for name in selection.names
@@ -226,9 +234,8 @@ def load_source(request: Request, progress: Progress, *, fit_groups: bool = True
     selection = select_features(frame, label, request)
     notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
     _check_numbers(frame, selection.numeric, request.source, "source")
-    formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
     progress.finish("read")
-    return TableSource(frame, y, label, selection, formats, notes, request.groups if fit_groups else None)
+    return TableSource(frame, y, label, selection, read.signs, notes, request.groups if fit_groups else None)
 
 
 def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
@@ -262,12 +269,9 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
     return words
 
 
-def _load(
-    request: Request, path: Path, role: str, as_text: Collection[str], expected: dict[str, NumberFormat] | None = None
-) -> LoadedTable:
+def _load(request: Request, path: Path, role: str, as_text: Collection[str]) -> LoadedTable:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
-    skip = {*request.drop, request.groups or ""}
-    return load_table(path, role, as_text=as_text, verbatim=request.identity, skip=skip, expected=expected)
+    return load_table(path, role, as_text=as_text, verbatim=request.identity, skip={*request.drop, request.groups})
 
 
 def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
