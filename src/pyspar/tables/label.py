@@ -22,7 +22,7 @@ from pyspar.tables.label_file import REASON, ROW, add_labels
 from pyspar.tables.load import is_streamed, load_files, read_groups
 from pyspar.tables.predict import find_label_of, find_signs_of, load_rows_for
 from pyspar.tables.read import read_cells
-from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, write_files, write_table
+from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, table_file, write_files
 from pyspar.terminal import SILENT, Progress
 
 
@@ -105,7 +105,8 @@ def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, outp
     written = pd.concat([first, others], axis=1)
     if output.suffix.lower() == ".parquet":
         written[label] = np.nan
-    write_table(written, output, safe_csv=safe_csv)
+    with table_file(output, safe_csv=safe_csv) as write:
+        write(dict(written.items()))
 
 
 def _load_and_fit(request: Request, progress: Progress) -> _Candidates:

@@ -206,7 +206,7 @@ class TableSource:
         def predict_and_score(models: Sequence[Any], output: Output, progress: Progress) -> Any:
             if output.path is None and labels is None:
                 return None
-            return predict_chunks([chunk], models, output, request.identity, is_whole=True)
+            return predict_chunks([chunk], models, output, request.identity)
 
         unseen = find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS
         progress.finish("encode")

@@ -83,7 +83,7 @@ def predict_file(
     with (
         write_files(output.path) as (temporary,),
         report_write_errors(output.path),
-        prediction_file(temporary, identity, safe_csv=output.safe_csv, is_whole=True) as write,
+        prediction_file(temporary, identity, safe_csv=output.safe_csv) as write,
     ):
         write(ids, prediction, *ends)
     progress.finish("write")
