@@ -233,7 +233,7 @@ def _is_refused(path: Path) -> bool:
 
     import pyspar
     from pyspar.io.archives import read_npy_header
-    from pyspar.tables.read import load_table
+    from pyspar.tables.load import load_table
 
     try:
         if path.suffix in (".skops", ".npz"):

@@ -110,7 +110,7 @@ def _make_mixed_table() -> pd.DataFrame:
 
 
 def _read_table(path: Path) -> Any:
-    from pyspar.tables.read import load_table
+    from pyspar.tables.load import load_table
 
     frame = load_table(path, "source").frame
     return [list(frame.columns), *(frame[name].to_numpy() for name in frame.columns)]

@@ -9,7 +9,7 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.tables.read import load_table
+from pyspar.tables.load import load_table
 
 
 def make_npy(shape, data=b"", *, dtype="<f8"):

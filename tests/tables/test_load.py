@@ -157,7 +157,7 @@ def test_an_id_column_of_the_target_alone_is_enough(load, source, target, tmp_pa
 
 
 def test_values_that_overflow_when_standardised_are_refused(load, source, target, monkeypatch):
-    from pyspar.tables import load as module
+    from pyspar.tables import columns as module
 
     monkeypatch.setattr(module, "MAX_MAGNITUDE", np.inf)
     target.loc[0, "area"] = 1.7e308

@@ -13,7 +13,7 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.tables.adapt import adapt_files
 from pyspar.tables.inputs import Request
-from pyspar.tables.read import check_input, load_table
+from pyspar.tables.load import check_input, load_table
 from pyspar.tables.write import Output
 
 NUMBERS = ["area", "garden"]

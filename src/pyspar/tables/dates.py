@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError
+from pyspar.sources.files.formats import describe_file
+from pyspar.sources.files.messages import suggest_drop
 
 ISO = "YYYY-MM-DD"
 _DATE_FORMATS = {
@@ -83,6 +86,12 @@ def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[n
     return None
 
 
+def is_text(column: pd.Series[Any]) -> bool:
+    """Return whether a column contains text, or text among other values."""
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    return not is_category and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer", "mixed")
+
+
 def _text_values(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the values of a text column, or an empty series for other columns."""
     values = column.dropna()
@@ -108,6 +117,26 @@ def _parse_dates(column: pd.Series[Any], layout: str) -> pd.Series[Any]:
     return pd.to_datetime(values.where(column.notna() & valid, None), format=strptime, errors="coerce", utc=True)
 
 
+def is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
+    """Return whether all dates of the target are after those of the source."""
+    if target.isna().all():
+        return False
+    return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
+
+
+def check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path) -> None:
+    """Raise InputError for dates in another form than in the source, which would all be unseen categories."""
+    name = str(target.name)
+    source_form, target_form = date_like_form(source), date_like_form(target)
+    is_date = pd.api.types.is_datetime64_any_dtype(target.dtype)
+    if source_form is not None and (is_date or (target_form is not None and target_form != source_form)):
+        raise InputError(
+            f"{describe_file('target', path, name)}: the dates have another format "
+            f"({str(target.dropna().iloc[0])!r}) than in the source ({str(source.dropna().iloc[0])!r}); "
+            f"write both as {ISO}, or {suggest_drop([name])}"
+        )
+
+
 def value_error(
     column: pd.Series[Any], invalid: NDArray[np.bool_], expected: str, fix: str | None = None
 ) -> InputError:
@@ -116,5 +145,7 @@ def value_error(
     name = str(column.name)
     count = f"{int(invalid.sum())} of {len(column)} values; the first row is 0"
     # A saved model is also used from Python, where the command line's --drop does not exist.
-    fix = fix or "correct the values, or drop the column before fitting"
-    return InputError(f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}); {fix}")
+    fix = "correct the values, or drop the column before fitting" if fix is None else fix
+    return InputError(
+        f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}){'; ' if fix else ''}{fix}"
+    )

@@ -12,22 +12,19 @@ import pandas as pd
 from pyspar.errors import InputError
 from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.messages import describe_rows
-from pyspar.tables.columns import check_signs
+from pyspar.tables.columns import LoadedTable, check_signs
 from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import load_table
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
 
 
-def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, signs: Mapping[str, str]) -> Any:
+def add_labels(labels: Any, table: LoadedTable, label: str, target: pd.DataFrame, signs: Mapping[str, str]) -> Any:
     """Return the labels of the target with those of a file, which has the columns ``row`` and the label.
 
     ``signs`` has the sign of the source's labels.
     """
-    n_rows = len(target)
-    table = load_table(path, "labels")
-    frame = table.frame
+    n_rows, path, frame = len(target), table.path, table.frame
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")

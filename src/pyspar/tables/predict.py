@@ -21,7 +21,7 @@ from pyspar.sources.files.messages import check_column
 from pyspar.tables.columns import check_signs
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
-from pyspar.tables.read import check_input, load_table
+from pyspar.tables.load import check_input, load_table
 from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import count_noun

@@ -1,7 +1,4 @@
-"""Read a file into a table: delimited text, Parquet, workbooks and numpy arrays.
-
-Text columns with mostly numbers or dates are read as such. A column is never ignored or encoded as a category because
-of a few bad cells: the run stops and names them, or imputes them on request (``--bad-cells impute``).
+"""Read files whose format has types into a data frame: Parquet, workbooks and numpy arrays.
 
 The columns of a 2-D array are named x0, x1, ...; in an .npz file those of the array ``X`` too, those of another array
 ``A`` are A0, A1, ..., and a 1-D array is one column with the name of its key.
@@ -10,10 +7,10 @@ The columns of a 2-D array are named x0, x1, ...; in an .npz file those of the a
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,146 +21,76 @@ from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_
 from pyspar.sources.files.formats import (
     ARRAY,
     ARRAYS,
-    INPUT_SUFFIXES,
     PARQUET,
-    TEXT,
     WORKBOOK,
-    check_file,
     check_unique,
     describe_file,
     format_of,
     free_memory,
 )
-from pyspar.sources.files.messages import BadCell, bad_cells_error, unreadable_file_error
+from pyspar.sources.files.messages import BadCell, unreadable_file_error
 from pyspar.sources.files.npy import array_file_error
 from pyspar.sources.files.number_text import MISSING_MARKS
-from pyspar.sources.files.rows import BATCH_BYTES, Column, signs_of
-from pyspar.tables.dates import date_format, read_mostly_dates
-from pyspar.tables.encode import NumberCells, read_number_cells
-from pyspar.tables.inputs import BadCells
-from pyspar.wording import count_noun, list_some
+from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
+from pyspar.tables.dates import is_text
+from pyspar.tables.encode import as_numbers, read_number_cells
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedTable:
-    """The rows of a file in memory. Bad cells are missing in ``frame``. ``notes`` say how the file was read."""
+class TypedTable(NamedTuple):
+    """The rows of a file whose format has types, its columns, notes, and the bad cells, which are missing values."""
 
-    path: Path
-    role: str
     frame: pd.DataFrame
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
-    bad: tuple[BadCell, ...]
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.frame.columns)
-
-    @property
-    def signs(self) -> dict[str, str]:
-        """The signs of the columns of numbers."""
-        return signs_of(self.columns)
-
-    @property
-    def where(self) -> str:
-        return describe_file(self.role, self.path)
-
-    def check_cells(
-        self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
-    ) -> tuple[str, ...]:
-        """Raise InputError for bad cells in columns that are used, or return notes if they are imputed.
-
-        The notes also list numbers that were read without their separators and signs.
-        """
-        bad = [cell for cell in self.bad if cell.column in used]
-        if bad and policy == "stop":
-            raise bad_cells_error(bad, self.path, self.role, label=label)
-        notes = [note for column in self.columns if column.name in used for note in column.describe_example(self.role)]
-        for name in dict.fromkeys(cell.column for cell in bad):
-            texts = [cell.text for cell in bad if cell.column == name]
-            notes.append(
-                f"{self.role}: {name}: {count_noun(len(texts), 'bad cell is', 'bad cells are')} treated as missing "
-                f"({list_some(dict.fromkeys(texts), 3, max_length=40)})"
-            )
-        return tuple(notes)
+    bad: list[BadCell]
 
 
-def check_input(path: Path, role: str) -> None:
-    """Raise InputError if a file does not exist, is empty, or has an unknown format. Nothing is read."""
-    check_file(path, role, INPUT_SUFFIXES)
-    if package := format_of(path).package:
-        need(package, "cli")
+@dataclass(frozen=True, eq=False)
+class WholeFile(RowFile):
+    """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
+
+    table: TypedTable
+
+    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
+        frame, bad = self.table.frame, [cell for cell in self.table.bad if cell.column in plan.numbers]
+        X = frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
+        y = None if plan.label is None else as_numbers(frame[plan.label]).astype(np.float64)
+        ids = None if plan.identity is None else frame[plan.identity]
+        yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, bad=bad)
 
 
-def load_table(
-    path: Path,
-    role: str,
-    *,
-    as_text: Collection[str] = (),
-    verbatim: str | None = None,
-    skip: Collection[str | None] = (),
-) -> LoadedTable:
-    """Check and read a file, and read its text columns with mostly numbers or dates as such.
+def open_whole_file(path: Path, role: str, identity: str | None) -> WholeFile:
+    """Read a whole file, as rows that are reduced like those of a stream."""
+    table = read_typed(path, role, (), identity, ())
+    return WholeFile(path, role, table.columns, len(table.frame), path.stat().st_size, BATCH_BYTES, table)
 
-    The columns ``as_text`` stay text even if they look like numbers, so that ``007`` stays ``007``. The column
-    ``verbatim`` is kept unchanged, including the marks of missing values. The columns ``skip`` have no bad cells.
+
+def read_typed(
+    path: Path, role: str, as_text: Collection[str], verbatim: str | None, skip: Collection[str | None]
+) -> TypedTable:
+    """Read a file whose format has types. Text columns with mostly numbers are read as such, except ``skip``.
+
+    The columns ``as_text`` stay text, and the column ``verbatim`` is kept unchanged.
     """
-    check_input(path, role)
-    where, is_delimited = describe_file(role, path), format_of(path) == TEXT
-    bad: list[BadCell] = []
-    if is_delimited:
-        from pyspar.sources.files.text import open_file  # here, because it imports pyarrow
-
-        file = open_file(path, role, BATCH_BYTES)
-        content, bad = file.read_columns(as_text, (verbatim,))
-        frame, notes = content.to_pandas(), file.notes
-        columns = {column.name: column for column in file.columns}
-        columns |= {name: Column(name, None, "text") for name in {*as_text, verbatim} if name in columns}
-    else:
-        frame, notes = _READERS[format_of(path)](path, role, as_text, verbatim)
-        frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
-        check_unique(frame.columns, where)
-        columns = {name: _describe_column(frame[name]) for name in frame.columns}
+    frame, notes = _READERS[format_of(path)](path, role, as_text, verbatim)
+    frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
+    check_unique(frame.columns, describe_file(role, path))
     if len(frame) == 0:
-        raise InputError(f"{where}: the file has {len(frame.columns)} columns and no rows")
+        raise InputError(f"{describe_file(role, path)}: the file has {len(frame.columns)} columns and no rows")
+    columns, bad = [], []
     for name in frame.columns:
-        if columns[name].dtype is None and name not in {*as_text, *skip, verbatim} and _is_text(frame[name]):
-            wrong: Iterable[tuple[int, str]] = ()
-            if not is_delimited and (cells := _read_numbers(frame[name])) is not None:
-                frame[name], wrong = cells.values, cells.bad
-                columns[name] = Column(name, np.dtype(np.float64), "text", EPS64, cells.style, cells.example)
-            elif date_format(frame[name]) is None and (dates := read_mostly_dates(frame[name])) is not None:
-                texts = frame[name]
-                frame[name], wrong = dates[0], [(int(row), str(texts.iloc[row])) for row in dates[1]]
-            bad += [BadCell(name, row, text) for row, text in wrong]
-    return LoadedTable(path, role, frame, tuple(columns.values()), notes, tuple(bad))
-
-
-def read_cells(path: Path) -> pd.DataFrame:
-    """Return all cells of delimited text as they are in the file."""
-    from pyspar.sources.files.text import open_file  # here, because it imports pyarrow
-
-    file = open_file(path, "file", BATCH_BYTES)
-    return pd.DataFrame(file.read_columns((), file.names)[0].to_pandas())
-
-
-def _describe_column(column: pd.Series[Any]) -> Column:
-    dtype = column.dtype
-    is_number = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
-    return Column.of(str(column.name), dtype if is_number else None, str(dtype))
-
-
-def _is_text(column: pd.Series[Any]) -> bool:
-    is_category = isinstance(column.dtype, pd.CategoricalDtype)
-    return not is_category and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer", "mixed")
-
-
-def _read_numbers(column: pd.Series[Any]) -> NumberCells | None:
-    """Return the numbers of a text column in a format with types. Text of whole numbers only is a code."""
-    if column.dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all():
-        return None
-    cells = read_number_cells(column)
-    return None if cells.style is None else cells
+        dtype = frame[name].dtype
+        is_number = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+        column = Column.of(name, dtype if is_number else None, str(dtype))
+        if not is_number and name not in {*as_text, *skip, verbatim} and is_text(frame[name]):
+            cells = read_number_cells(frame[name])
+            is_code = frame[name].dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all()
+            if cells.style is not None and not is_code:
+                frame[name] = cells.values
+                column = Column(name, np.dtype(np.float64), "text", EPS64, cells.style, cells.example)
+                bad += [BadCell(name, row, text) for row, text in cells.bad]
+        columns.append(column)
+    return TypedTable(frame, tuple(columns), notes, bad)
 
 
 def _read_parquet(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +17,12 @@ from pyspar.core.moments import Moments
 from pyspar.io.moments import is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
 from pyspar.sources.files.formats import INPUT_SUFFIXES, check_file, describe_file, format_of
-from pyspar.sources.files.rows import BATCH_BYTES, ReadPlan, RowBatch, RowFile, signs_of
+from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.encode import TableEncoder, as_numbers, build_encoder
+from pyspar.tables.columns import signs_of
+from pyspar.tables.encode import TableEncoder, build_encoder
 from pyspar.tables.inputs import Ignored
-from pyspar.tables.read import LoadedTable, load_table
+from pyspar.tables.read import open_whole_file
 from pyspar.terminal import Progress
 from pyspar.wording import count_noun
 
@@ -127,21 +128,6 @@ class InputFile:
         return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedFile(RowFile):
-    """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
-
-    table: LoadedTable
-
-    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
-        frame = self.table.frame
-        bad = [cell for cell in self.table.bad if cell.column in plan.numbers]
-        X = frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
-        y = None if plan.label is None else as_numbers(frame[plan.label]).astype(np.float64)
-        ids = None if plan.identity is None else frame[plan.identity]
-        yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, bad=bad)
-
-
 def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:
     """Open a file of rows or of Moments. The column ``identity`` has the ids of the rows."""
     if is_moments_file(path):
@@ -150,9 +136,7 @@ def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:
         check_file(path, role, INPUT_SUFFIXES)
     if format_of(path).opener:
         return InputFile(path, role, open_rows(path, role=role))
-    table = load_table(path, role, verbatim=identity)
-    size = path.stat().st_size
-    return InputFile(path, role, LoadedFile(path, role, table.columns, len(table.frame), size, BATCH_BYTES, table))
+    return InputFile(path, role, open_whole_file(path, role, identity))
 
 
 def _drop_unlabelled(batch: RowBatch) -> RowBatch:

@@ -28,6 +28,7 @@ from pyspar.tables.columns import (
     LearnedColumns,
     Selection,
     check_identity,
+    describe_examples,
     find_label,
     is_named_like_id,
     name_array_columns,
@@ -251,5 +252,4 @@ def describe_rows_read(file: InputFile, names: Sequence[str]) -> list[str]:
     """Return notes about the separator of a text file, and about numbers with separators or signs."""
     if file.rows is None:
         return []
-    notes = [note for name in names for note in file.rows.column(name).describe_example(file.role)]
-    return [*getattr(file.rows, "notes", ()), *notes]
+    return [*getattr(file.rows, "notes", ()), *describe_examples(file.rows.columns, names, file.role)]

@@ -270,7 +270,7 @@ def _to_arrow(values: Any, name: str, is_text: bool, safe_csv: bool) -> Any:
             array = array.cast(arrow.string())
     except arrow.ArrowException as error:
         raise InputError(
-            f"column {name!r} cannot be written ({shorten_error(error)}); choose another column"
+            f"column {name!r}: cannot be written ({shorten_error(error)}); choose another column"
         ) from error
     if safe_csv and types.is_string(array.type):
         array = arrow.array([None if text is None else make_safe(text) for text in array.to_pylist()], array.type)

@@ -8,7 +8,7 @@ cells, missing and infinite values raise an InputError that names the file, the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
 from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.messages import BadCell, bad_cells_error, describe_rows, suggest_column, suggest_drop
-from pyspar.sources.files.number_text import NumberFormat, parse_number
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.stream import read_ahead
 from pyspar.wording import list_some
 
@@ -53,18 +53,6 @@ class Column:
     def of(cls, name: str, dtype: np.dtype[Any] | None, type_name: str) -> Column:
         floating = dtype is not None and dtype.kind == "f"
         return cls(name, dtype, type_name, max(EPS64, float(np.finfo(dtype).eps)) if floating else EPS64)
-
-    def describe_example(self, role: str) -> list[str]:
-        """Return a note about a column of numbers with separators or signs, or nothing."""
-        if not self.example or self.style is None or self.style.sign == "true":
-            return []
-        number = parse_number(self.example, self.style)
-        return [f"{role}: {self.name}: numbers with separators or signs, {self.example!r} is read as {number:g}"]
-
-
-def signs_of(columns: Iterable[Column]) -> dict[str, str]:
-    """Return the signs of the columns of numbers: '%', a currency, or ''."""
-    return {column.name: column.style.sign if column.style else "" for column in columns if column.dtype is not None}
 
 
 @dataclass(frozen=True, eq=False)
