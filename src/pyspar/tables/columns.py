@@ -21,7 +21,7 @@ from pyspar.sources.files.formats import describe_file, format_of
 from pyspar.sources.files.messages import BadCell, bad_cells_error, describe_rows, suggest_column, suggest_drop
 from pyspar.sources.files.number_text import parse_number
 from pyspar.sources.files.rows import MAX_MAGNITUDE, Column
-from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.dates import ISO, as_days, date_format, looks_like_dates
 from pyspar.tables.encode import TableEncoder, as_numbers, as_words
 from pyspar.tables.inputs import BadCells, Fit, Ignored, Request
 from pyspar.wording import count_noun, list_some
@@ -189,7 +189,7 @@ def select_features(source: pd.DataFrame, label: str, request: Request) -> Selec
     if not any(by_kind.values()):
         raise no_features_error("source", ignored)
     numeric, categorical, date = (tuple(by_kind[kind]) for kind in get_args(ColumnKind))
-    dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if date_like_form(source[name])]
+    dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if looks_like_dates(source[name])]
     ids = [note for name in numeric if (note := _describe_id(source[name])) is not None]
     return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
 
@@ -229,7 +229,7 @@ def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None
         days = as_days(column)
         return kind, CONSTANT if np.nanmin(days) == np.nanmax(days) else None
     reason = _reason_to_ignore_text(column)
-    return kind, reason if reason is None or not date_like_form(column) else f"{reason}; {_DATE_HINT}"
+    return kind, reason if reason is None or not looks_like_dates(column) else f"{reason}; {_DATE_HINT}"
 
 
 def _describe_id(column: pd.Series[Any]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError
-from pyspar.sources.files.formats import describe_file
-from pyspar.sources.files.messages import suggest_drop
 
 ISO = "YYYY-MM-DD"
 _DATE_FORMATS = {
@@ -60,16 +57,9 @@ def date_format(column: pd.Series[Any]) -> str | None:
     return None
 
 
-def date_like_form(column: pd.Series[Any]) -> tuple[str, bool] | None:
-    """Return the separator of text that looks like dates, and whether the year comes first; otherwise None."""
-    values = _text_values(column)
-    if not _all_match(values, _DATE_LIKE):
-        return None
-    start = str(values.iloc[0])
-    if start[0].isalpha():
-        return "", False
-    year_first = start[:4].isdigit()
-    return start[4] if year_first else start.lstrip("0123456789")[0], year_first
+def looks_like_dates(column: pd.Series[Any]) -> bool:
+    """Return whether all values of a text column look like dates, in any format."""
+    return _all_match(_text_values(column), _DATE_LIKE)
 
 
 def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[np.intp]] | None:
@@ -122,19 +112,6 @@ def is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
     if target.isna().all():
         return False
     return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
-
-
-def check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path) -> None:
-    """Raise InputError for dates in another form than in the source, which would all be unseen categories."""
-    name = str(target.name)
-    source_form, target_form = date_like_form(source), date_like_form(target)
-    is_date = pd.api.types.is_datetime64_any_dtype(target.dtype)
-    if source_form is not None and (is_date or (target_form is not None and target_form != source_form)):
-        raise InputError(
-            f"{describe_file('target', path, name)}: the dates have another format "
-            f"({str(target.dropna().iloc[0])!r}) than in the source ({str(source.dropna().iloc[0])!r}); "
-            f"write both as {ISO}, or {suggest_drop([name])}"
-        )
 
 
 def value_error(

@@ -7,9 +7,8 @@ numbers, which skops can save, and they accept raw data frames.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -23,33 +22,20 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pyspar.errors import InputError
 from pyspar.estimators.row_features import MAX_CATEGORIES, MISSING_CATEGORY
 from pyspar.sources.files.messages import suggest_column
-from pyspar.sources.files.number_text import PLAIN, NumberFormat, infer_format, is_plain, parse_number
+from pyspar.sources.files.rows import Column
 from pyspar.tables.dates import as_days, date_format, value_error
 from pyspar.wording import list_some
 
 
-class NumberCells(NamedTuple):
-    """A column of text as numbers, with NaN for missing and bad cells; rows and texts of the bad cells.
+def read_number_cells(column: pd.Series[Any]) -> tuple[Column, NDArray[np.float64], list[tuple[int, str]]]:
+    """Read a column of text, or of text and numbers, as numbers.
 
-    ``style`` is None if most cells are not numbers. ``example`` is a cell with separators or signs, or ''.
+    Return its description, its numbers with NaN for missing and bad cells, and rows and texts of the bad cells.
     """
+    from pyspar.sources.files.text import read_text_cells  # here, because it imports pyarrow
 
-    values: NDArray[np.float64]
-    bad: list[tuple[int, str]]
-    style: NumberFormat | None
-    example: str
-
-
-def read_number_cells(column: pd.Series[Any]) -> NumberCells:
-    """Read a column of text, or of text and numbers, as numbers."""
-    cells = [None if cell is None else str(cell) for cell in column.to_numpy(dtype=object, na_value=None)]
-    counts = Counter(cell for cell in cells if cell is not None)
-    style = infer_format(counts)
-    numbers = {text: parse_number(text, style or PLAIN) for text in counts}
-    bad = [(row, cell) for row, cell in enumerate(cells) if cell is not None and numbers[cell] is None]
-    values = np.array([np.nan if cell is None else numbers[cell] for cell in cells], dtype=np.float64)  # None is NaN
-    marked = (text for text, x in numbers.items() if x is not None and not np.isnan(x) and not is_plain(text))
-    return NumberCells(values, bad, style, next(marked, ""))
+    cells = column.to_numpy(dtype=object, na_value=None)
+    return read_text_cells(str(column.name), [None if cell is None else str(cell) for cell in cells])
 
 
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
@@ -70,10 +56,10 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
         raise value_error(column, invalid, "a number below 1e308", fix) from error
     invalid = (numbers.isna() & column.notna()).to_numpy()
     if invalid.any():
-        cells = read_number_cells(column)
-        if not cells.bad:
-            return cells.values
-        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
+        _, values, bad = read_number_cells(column)
+        if not bad:
+            return values
+        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in bad]), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
 
 

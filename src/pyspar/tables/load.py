@@ -49,7 +49,7 @@ from pyspar.tables.columns import (
     read_numbers,
     select_features,
 )
-from pyspar.tables.dates import as_days, check_date_form, date_format, is_later, is_text, read_mostly_dates
+from pyspar.tables.dates import as_days, date_format, is_later, is_text, read_mostly_dates
 from pyspar.tables.encode import (
     TableEncoder,
     as_numbers,
@@ -222,8 +222,6 @@ class TableSource:
                 as_days(frame[name], layout, f"correct the values, or {suggest_drop([name])}")
             except InputError as error:
                 raise InputError(f"{target.where}, {error}") from error
-        for name in selection.categorical:
-            check_date_form(frame[name], self.frame[name], target.path)
         used = {*selection.names, self.label}
         return (*target.notes, *target.check_cells(used, request.bad_cells, label=self.label))
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError, need
 from pyspar.io.archives import ArrayHeader, check_entries, read_entry, read_npy_header
 from pyspar.sources.files.formats import (
@@ -83,12 +82,11 @@ def read_typed(
         is_number = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
         column = Column.of(name, dtype if is_number else None, str(dtype))
         if not is_number and name not in {*as_text, *skip, verbatim} and is_text(frame[name]):
-            cells = read_number_cells(frame[name])
+            read, numbers, wrong = read_number_cells(frame[name])
             is_code = frame[name].dropna().map(lambda cell: isinstance(cell, str) and cell.isdigit()).all()
-            if cells.style is not None and not is_code:
-                frame[name] = cells.values
-                column = Column(name, np.dtype(np.float64), "text", EPS64, cells.style, cells.example)
-                bad += [BadCell(name, row, text) for row, text in cells.bad]
+            if read.dtype is not None and not is_code:
+                column, frame[name] = read, numbers
+                bad += [BadCell(name, row, text) for row, text in wrong]
         columns.append(column)
     return TypedTable(frame, tuple(columns), notes, bad)
 

@@ -32,6 +32,7 @@ from pyspar.sources.files.formats import (
 from pyspar.sources.files.messages import BadCell, shorten_error, unreadable_file_error
 from pyspar.sources.files.number_text import (
     MISSING_MARKS,
+    PLAIN,
     NumberFormat,
     infer_format,
     is_plain,
@@ -146,6 +147,14 @@ def describe_text_column(name: str, cells: Any, file_mark: str = "") -> Column:
     numbers = (text for text in counts if not np.isnan(parse_number(text, style) or np.nan))
     marked = (text for text in numbers if not is_plain(text.replace(",", ".") if usual.decimal_comma else text))
     return Column(name, dtype, "string", EPS64, style, next(marked, ""))
+
+
+def read_text_cells(name: str, texts: Sequence[str | None]) -> tuple[Column, Any, list[tuple[int, str]]]:
+    """Return the column of some texts, their numbers with NaN for missing and bad cells, and the bad cells."""
+    cells = arrow.array(texts, arrow.string())
+    column = describe_text_column(name, cells)
+    values, bad = _parse(cells, column.style or PLAIN)
+    return column, values.to_numpy(zero_copy_only=False), bad
 
 
 def _remove_marks(cells: Any) -> Any:
