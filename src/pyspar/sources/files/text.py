@@ -184,8 +184,11 @@ def is_text(cells: Any) -> bool:
 
 def _parse(cells: Any, style: NumberFormat) -> tuple[Any, list[tuple[int, str]]]:
     """Return text as numbers, with null for missing values and bad cells; and rows and texts of the bad cells."""
+    values = _parse_plain(cells, style)
+    if values is not None:
+        return values, []
     known = _remove_marks(cells)
-    values = None if style.sign else _parse_plain(known, style)
+    values = _parse_plain(known, style)
     if values is not None:
         return values, []
     encoded = known.dictionary_encode()
@@ -198,7 +201,9 @@ def _parse(cells: Any, style: NumberFormat) -> tuple[Any, list[tuple[int, str]]]
 
 
 def _parse_plain(cells: Any, style: NumberFormat) -> Any:
-    """Return cells without separators and signs as numbers, or None if a cell has any."""
+    """Return cells without separators and signs as numbers, or None if a cell has any or should have a sign."""
+    if style.sign:
+        return None
     if style.decimal_comma:
         if compute.any(compute.match_substring(cells, ".")).as_py():
             return None
