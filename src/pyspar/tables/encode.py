@@ -201,7 +201,7 @@ class Numbers(_Columns):
 
     def transform(self, X: pd.DataFrame) -> Any:
         if all(dtype in (np.float64, np.float32) for dtype in set(X.dtypes)):
-            return X.to_numpy(dtype=self.dtype)
+            return np.ascontiguousarray(X.to_numpy(dtype=self.dtype))
         return np.column_stack([as_numbers(X.iloc[:, j]) for j in range(X.shape[1])]).astype(self.dtype)
 
 

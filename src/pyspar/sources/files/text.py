@@ -104,7 +104,7 @@ class DelimitedFile(RowFile):
                 for block in _open_csv(file, self.separator, [self.header[j] for j in positions], self.batch_bytes):
                     n_records += block.num_rows
                     yield block, file.position
-                if file.quotes and n_records < file.lines:
+                if file.quotes % 2 or (file.quotes and n_records < file.lines):
                     _check_quotes(self.path, self.role, self.separator)
         except _READ_ERRORS as error:
             raise _text_file_error(error, self.path, self.role) from error
@@ -269,7 +269,7 @@ def _open_csv(file: _CountingReader, separator: str, names: list[str], block: in
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:
-    """Raise InputError for a quote that is never closed, in a file with fewer records than lines.
+    """Raise InputError for a quote that is never closed, in a file with an odd quote or fewer records than lines.
 
     Arrow reads the rest of the file as the text inside that quote, and silently loses rows.
     """
