@@ -231,7 +231,7 @@ def _is_refused(path: Path) -> bool:
 
     import pyspar
     from pyspar.io.archives import read_npy_header
-    from pyspar.tables.read import check_input, read_table
+    from pyspar.tables.load import load_table
 
     try:
         if path.suffix in (".skops", ".npz"):
@@ -242,8 +242,7 @@ def _is_refused(path: Path) -> bool:
         elif path.suffix == ".json":
             json.loads(path.read_text(encoding="utf-8"))
         else:
-            check_input(path, "file")
-            read_table(path, "file")
+            load_table(path, "file")
     except ValueError:  # InputError is a ValueError
         return True
     return False

@@ -110,10 +110,9 @@ def _make_mixed_table() -> pd.DataFrame:
 
 
 def _read_table(path: Path) -> Any:
-    from pyspar.tables.read import check_input, read_table
+    from pyspar.tables.load import load_table
 
-    check_input(path, "source")
-    frame = read_table(path, "source")[0]
+    frame = load_table(path, "source").frame
     return [list(frame.columns), *(frame[name].to_numpy() for name in frame.columns)]
 
 
@@ -198,7 +197,7 @@ def _open_input(path: Path) -> Any:
     file = open_input(path, "source")
     names = [name for name in file.names if name != "y"]
     moments = file.reduce(names, "y", SILENT).moments
-    return [names, moments.root, moments.rows, moments.eps, file.outputs, str(file.formats)]
+    return [names, moments.root, moments.rows, moments.eps, file.outputs, str(file.signs)]
 
 
 def _write_summary(path: Path) -> None:
@@ -229,8 +228,9 @@ def _write_labels(path: Path) -> None:
 
 def _read_labels(path: Path) -> Any:
     from pyspar.tables.label_file import add_labels
+    from pyspar.tables.load import load_table
 
-    return [np.nan_to_num(add_labels(None, path, "y", _make_table()[["a", "b", "c"]], {}))]
+    return [np.nan_to_num(add_labels(None, load_table(path, "labels"), "y", _make_table()[["a", "b", "c"]], {}))]
 
 
 def _write_network_summaries(path: Path) -> None:

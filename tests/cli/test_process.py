@@ -118,7 +118,7 @@ MOMENTS = {
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython records a KeyboardInterrupt that passes through exec, and later ends the process by the signal.
-    "in exec": "import pyspar.tables.read as p\np.read_table = lambda *a, **k: exec('wait()')\n",
+    "in exec": "import pyspar.tables.load as p\np.load_table = lambda *a, **k: exec('wait()')\n",
     "at exit": "import atexit\natexit.register(wait)\n",
 }
 

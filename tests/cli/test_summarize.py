@@ -12,7 +12,7 @@ import pytest
 import pyspar
 from pyspar import Moments
 from pyspar.io.moments import read_moments_file
-from pyspar.sources.files.header import INPUT_SUFFIXES
+from pyspar.sources.files.formats import INPUT_SUFFIXES
 
 LABEL = ("--label", "price")
 
@@ -96,7 +96,7 @@ def test_a_missing_value_is_refused_and_nothing_written(spar, files, source, tar
     source.loc[3, "area"] = np.nan
     result = spar("summarize", files(source, target)[0], "-o", tmp_path / "m.npz")
     assert result.exit_code == 2
-    assert "column 'area': missing value in row 5 " in result.stderr
+    assert "column 'area': missing value or nan in row 5 " in result.stderr
     assert not (tmp_path / "m.npz").exists()
 
 

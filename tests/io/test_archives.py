@@ -9,7 +9,7 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.sources.files import moments_of_file, open_rows
-from pyspar.tables.read import read_table
+from pyspar.tables.load import load_table
 
 
 def make_npy(shape, data=b"", *, dtype="<f8"):
@@ -48,19 +48,19 @@ def test_a_header_that_contradicts_the_size_is_refused_before_the_data_are_read(
     array, archive = tmp_path / "a.npy", tmp_path / "a.npz"
     array.write_bytes(content)
     make_npz(archive, X=content)
-    for read in (open_rows, lambda path: read_table(path, "source")):
+    for read in (open_rows, lambda path: load_table(path, "source")):
         with pytest.raises(InputError, match=r"a\.npy"):
             read(array)
     with pytest.raises(InputError, match=r"a\.npz"):
-        read_table(archive, "source")
+        load_table(archive, "source")
 
 
 def test_an_archive_that_needs_more_than_the_free_memory_is_refused(tmp_path, no_allocation, monkeypatch):
-    monkeypatch.setattr("pyspar.tables.other_formats.free_memory", lambda: 10**6)
+    monkeypatch.setattr("pyspar.tables.read.free_memory", lambda: 10**6)
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((100_000, 3)))
     assert (tmp_path / "a.npz").stat().st_size < 10_000
     with pytest.raises(InputError, match=r"0\.0024 GB .*0\.001 GB"):
-        read_table(tmp_path / "a.npz", "source")
+        load_table(tmp_path / "a.npz", "source")
 
 
 def test_a_size_that_deflate_cannot_express_is_refused(tmp_path, no_allocation):
@@ -72,14 +72,14 @@ def test_a_size_that_deflate_cannot_express_is_refused(tmp_path, no_allocation):
     directory = content[start:].replace(size.to_bytes(4, "little"), (2**31).to_bytes(4, "little"))
     path.write_bytes(content[:start] + directory)
     with pytest.raises(InputError, match="2147483648"):
-        read_table(path, "source")
+        load_table(path, "source")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_zip_methods_are_refused(tmp_path, no_allocation, method):
     make_npz(tmp_path / "a.npz", method, X=make_npy((1000, 1), bytes(8000)))
     with pytest.raises(InputError, match=rf"'X\.npy'.*method {method}"):
-        read_table(tmp_path / "a.npz", "source")
+        load_table(tmp_path / "a.npz", "source")
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -90,7 +90,7 @@ def test_a_flipped_bit_in_the_data_of_an_archive_is_detected(tmp_path, save):
     content[len(content) // 2] ^= 4
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"a\.npz"):
-        read_table(path, "source")
+        load_table(path, "source")
 
 
 def test_an_array_that_is_truncated_while_it_is_read_is_an_error_and_no_crash(tmp_path):
@@ -123,7 +123,7 @@ def test_a_flipped_bit_in_the_directory_never_hides_an_array(tmp_path):
         changed[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(changed)
         try:
-            names = list(read_table(path, "source")[0].columns)
+            names = list(load_table(path, "source").frame.columns)
         except InputError:
             continue
         assert names == ["x0", "x1", "y"]

@@ -6,7 +6,7 @@ import pytest
 
 import pyspar
 from pyspar import InputError, Moments, SpARRegressor
-from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file, write_moments
+from pyspar.io.moments import is_moments_file
 
 
 @pytest.fixture
@@ -71,14 +71,3 @@ def test_moments_without_labels_cannot_be_fitted(parts):
         SpARRegressor().fit_moments(X)
     two = SpARRegressor().fit_moments(Moments.of(X, np.column_stack([y, y])))
     assert two.coef_.shape == (2, 4)
-
-
-def test_formats_are_read_again_and_files_without_them_stay_readable(tmp_path):
-    moments = Moments.of(np.random.default_rng(0).normal(size=(9, 2)))
-    formats = (ColumnFormat("x0", ",", "€", "yes", "."), ColumnFormat("y", ".", "", "", ""))
-    write_moments(moments, tmp_path / "new.npz", ["y"], formats)
-    write_moments(moments, tmp_path / "old.npz", ["y"])
-    with np.load(tmp_path / "old.npz") as old:
-        assert "formats" not in old.files
-    assert read_moments_file(tmp_path / "new.npz").formats == formats
-    assert read_moments_file(tmp_path / "old.npz").formats == ()

@@ -11,7 +11,7 @@ import pytest
 
 import pyspar
 from pyspar import InputError, Moments
-from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file, write_moments
+from pyspar.io.moments import is_moments_file, read_moments_file, write_moments
 
 MAX_BYTES = 2**22  # a valid file of the size below needs far less
 
@@ -25,7 +25,7 @@ def moments():
 @pytest.fixture
 def whole(moments, tmp_path):
     """The bytes of a valid file."""
-    write_moments(moments, tmp_path / "whole.npz", ["y"], [ColumnFormat("a", ".", "%", "yes", "")])
+    write_moments(moments, tmp_path / "whole.npz", ["y"])
     return (tmp_path / "whole.npz").read_bytes()
 
 
@@ -124,16 +124,6 @@ def make_header(dtype, shape, data=b""):
         ("format", "pyspar-moments-2"),
         ("format", ["pyspar-moments-1"]),
         ("format", 1),
-        ("formats", [["a", ".", "", "", "", ""]]),
-        ("formats", np.zeros((1, 0), "U1")),
-        ("formats", ["a", ".", "", "", ""]),
-        ("formats", [[1.0, 2.0, 3.0, 4.0, 5.0]]),
-        ("formats", [["a", ";", "", "", ""]]),
-        ("formats", [["a", ".", "x", "", ""]]),
-        ("formats", [["a", ".", "$$", "", ""]]),
-        ("formats", [["a", ".", "", "9.99", ""]]),
-        ("formats", [["a", ".", "", "", "1.234"]]),
-        ("formats", [["a", ".", "", "", ""], ["a", ",", "", "", ""]]),
     ],
 )
 def test_a_field_that_cannot_be_is_rejected(fields, reject, key, value):
@@ -188,7 +178,7 @@ def test_unknown_zip_methods_and_encryption_are_rejected(whole, reject):
 def test_an_entry_may_occur_once_and_none_may_be_missing(fields, reject):
     for name in fields:
         reject(make_archive([*fields.items(), (name, fields[name])]))
-        if name not in ("outputs.npy", "formats.npy", "tails.npy"):
+        if name not in ("outputs.npy", "tails.npy"):
             assert name.removesuffix(".npy") in reject(make_archive((n, d) for n, d in fields.items() if n != name))
 
 
@@ -217,7 +207,7 @@ def test_a_flipped_bit_is_rejected_or_changes_nothing(moments, whole, tmp_path):
         changed[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(changed)
         try:
-            loaded, outputs, _ = read_moments_file(path)
+            loaded, outputs = read_moments_file(path)
         except InputError:
             rejections += 1
             continue

@@ -183,7 +183,7 @@ def test_an_error_in_the_middle_leaves_no_predictions(table, write, tmp_path):
 def test_a_file_of_a_folder_without_a_column_is_named_before_rows_are_read(table, write, monkeypatch):
     folder = write(table, "folder")
     table.drop(columns="c").to_parquet(folder / "part-1.parquet")
-    monkeypatch.setattr(rows_module.RowFile, "_read_finite", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(rows_module.RowFile, "_read_checked", lambda *_: pytest.fail("rows were read"))
     with pytest.raises(InputError, match=r"part-1\.parquet': .*'c'.*'part-0\.parquet'"):
         moments_of_file(folder, label="y")
 

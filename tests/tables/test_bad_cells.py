@@ -90,8 +90,7 @@ def test_one_cell_with_a_separator_is_read_and_noted(adapt, numbers, stream, tmp
     text = put(source, "area", {119: f"{source.loc[119, 'area']:,.0f}"})
     account = adapt(text, target, output=tmp_path / "b.npy", stream=stream)
     np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), rtol=1e-12)
-    if not stream:
-        assert any(repr(text.loc[119, "area"]) in note and "source: area: 1 " in note for note in account.notes)
+    assert any(repr(text.loc[119, "area"]) in note and "source: area: " in note for note in account.notes)
 
 
 def test_a_bad_cell_after_the_first_block_is_found_when_streaming(adapt, numbers, monkeypatch):

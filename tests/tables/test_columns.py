@@ -19,7 +19,7 @@ from pyspar.tables.columns import (
     infer_kind,
     select_features,
 )
-from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.tables.dates import ISO, as_days, date_format, looks_like_dates
 from pyspar.tables.inputs import Request
 
 
@@ -182,7 +182,7 @@ def test_a_value_in_another_format_is_refused_with_its_column(values):
         as_days(pd.Series(values, name="sold"), ISO)
 
 
-def test_text_that_looks_like_dates_has_a_form():
-    assert date_like_form(pd.Series(["03/04/2021", "5/6/2021"])) == ("/", False)
-    assert date_like_form(pd.Series(["2021.4.3"])) == (".", True)
-    assert date_like_form(pd.Series(["3 apples"])) is None
+def test_text_that_looks_like_dates_is_recognised():
+    assert looks_like_dates(pd.Series(["03/04/2021", "5/6/2021"]))
+    assert looks_like_dates(pd.Series(["2021.4.3"]))
+    assert not looks_like_dates(pd.Series(["3 apples"]))

@@ -13,7 +13,7 @@ import pytest
 from pyspar.errors import InputError
 from pyspar.tables.adapt import adapt_files
 from pyspar.tables.inputs import Request
-from pyspar.tables.read import check_input, convert_text_columns, describe_separator, read_table
+from pyspar.tables.load import check_input, load_table
 from pyspar.tables.write import Output
 
 NUMBERS = ["area", "garden"]
@@ -25,8 +25,7 @@ def predictions(source, target, tmp_path, *, label="price"):
 
 
 def read(path, **options):
-    check_input(path, "source")
-    return read_table(path, "source", **options)[0]
+    return load_table(path, "source", **options).frame
 
 
 @pytest.fixture
@@ -141,10 +140,12 @@ def test_another_separator_is_detected_and_noted(tmp_path, separator, suffix):
     path = tmp_path / f"s{suffix}"
     decimal = "," if separator == ";" else "."
     path.write_text(separator.join(["a", "b"]) + "\n" + separator.join([f"1{decimal}5", "x"]) + "\n")
-    frame, notes = read_table(path, "source")
-    assert convert_text_columns(frame, path)[0]["a"].tolist() == [1.5]
-    assert repr(separator) in notes[0]
-    assert describe_separator(path, "source", "\t" if suffix == ".tsv" else ",") == ()
+    table = load_table(path, "source")
+    assert table.frame["a"].tolist() == [1.5]
+    assert repr(separator) in table.notes[0]
+    expected = "\t" if suffix == ".tsv" else ","
+    path.write_text(f"a{expected}b\n1{expected}x\n")
+    assert load_table(path, "source").notes == ()
 
 
 def test_a_file_has_one_column_if_no_separator_is_in_its_header(tmp_path):
@@ -156,9 +157,9 @@ def test_a_file_has_one_column_if_no_separator_is_in_its_header(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("s.csv", b"area,price\n1,2\n3\n", r"line 3 .* 2 fields.* got 1;"),
-        ("s.csv", b"area,price\n1,2,3\n", r"line 2 .* 2 fields.* got 3;"),
-        ("s.csv", b'area,price\n"1\n",2\n3\n', "line 4 "),
+        ("s.csv", b"area,price\n1,2\n3\n", r"record 3 .* 2 fields.* got 1;"),
+        ("s.csv", b"area,price\n1,2,3\n", r"record 2 .* 2 fields.* got 3;"),
+        ("s.csv", b'area,price\n"1\n",2\n3\n', "record 3 "),
         ("s.csv", b'area,price\n1,2\n3,"4\n5,6\n', "quote|fields"),
         ("s.csv", "área,price\n1,2\n".encode("latin-1"), "UTF-8.*0xe1"),
         ("s.csv", b"area,area\n1,2\n", "'area'"),
@@ -270,8 +271,8 @@ def test_a_file_that_may_not_be_read_is_refused(source, tmp_path, monkeypatch, s
     if suffix == ".parquet":
         monkeypatch.setattr("pyarrow.parquet.ParquetFile", denied)
     else:
-        module = "read" if suffix == ".csv" else "other_formats"
-        monkeypatch.setattr(f"pyspar.tables.{module}.{reader}", denied)
+        module = "sources.files.text" if suffix == ".csv" else "tables.read"
+        monkeypatch.setattr(f"pyspar.{module}.{reader}", denied)
     with pytest.raises(InputError, match=rf"source '.*s\{suffix}': permission denied"):
         read(path)
 

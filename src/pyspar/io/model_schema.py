@@ -55,7 +55,6 @@ TRUSTED = frozenset(
         "pyspar.estimators.spar.SpARRegressor",
         "pyspar.estimators.target_labels.DriftPart",
         "pyspar.estimators.target_labels.TargetDrift",
-        "pyspar.sources.files.number_text.NumberFormat",
         "pyspar.tables.encode.DateParts",
         "pyspar.tables.encode.Numbers",
         "pyspar.tables.encode.TableEncoder",

@@ -7,7 +7,6 @@ size, and the shapes against each other. Reading a file therefore allocates no m
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,54 +32,24 @@ _FIELDS = {
     "blur": ("fiu", 0),
     "names": ("U", 1),
     "outputs": ("U", 1),
-    "formats": ("U", 2),
     "tails": ("f", 2),
 }
 """The kinds of dtype (U: text, f: floats of 8 bytes, i and u: integers) and the number of dimensions of each array."""
-_OPTIONAL = ("outputs", "formats", "tails")
-
-
-class ColumnFormat(NamedTuple):
-    """How the numbers of a column were written, without any cell of it.
-
-    ``decimal`` is the decimal mark, a comma or a point. ``sign`` is '%', a currency sign, or ''. ``proven`` is 'yes' if
-    a cell can only be read with this decimal mark, otherwise ''. ``ambiguous`` is the mark in cells that are other
-    numbers with the other decimal mark, or ''.
-    """
-
-    name: str
-    decimal: str
-    sign: str
-    proven: str
-    ambiguous: str
-
-    @property
-    def is_valid(self) -> bool:
-        is_sign = self.sign in ("", "%") or (len(self.sign) == 1 and unicodedata.category(self.sign) == "Sc")
-        return (
-            self.decimal in (",", ".") and is_sign and self.proven in ("", "yes") and self.ambiguous in ("", ",", ".")
-        )
+_OPTIONAL = ("outputs", "tails")
 
 
 class MomentsFile(NamedTuple):
-    """The content of a file: Moments, the names of the labels, and how the columns of the rows were written."""
+    """The content of a file: Moments, and the names of the labels."""
 
     moments: Moments
     outputs: tuple[str, ...] = ()
-    formats: tuple[ColumnFormat, ...] = ()
 
 
-def write_moments(
-    moments: Moments,
-    path: str | os.PathLike[str],
-    outputs: Sequence[str] = (),
-    formats: Sequence[ColumnFormat] = (),
-) -> None:
-    """Write Moments atomically, with the names of the labels and the formats of features and labels."""
+def write_moments(moments: Moments, path: str | os.PathLike[str], outputs: Sequence[str] = ()) -> None:
+    """Write Moments atomically, with the names of the labels."""
     if repeated := _find_repeated(moments.names):
         raise InputError(f"feature names must be unique, got {repeated[:3]} more than once; rename them")
     texts: dict[str, Any] = {"format": FORMAT, "names": moments.names, "outputs": tuple(outputs)}
-    texts |= {"formats": formats} if formats else {}
     arrays: dict[str, Any] = {key: np.array(text, dtype=np.str_) for key, text in texts.items()}
     arrays |= {key: np.asarray(getattr(moments, key)) for key in _FIELDS if key not in (*texts, *_OPTIONAL)}
     arrays |= {} if moments.tails is None else {"tails": moments.tails}
@@ -111,15 +80,14 @@ def read_moments_file(path: str | os.PathLike[str]) -> MomentsFile:
     if str(fields["format"]) != FORMAT:
         raise InputError(f"{where} has the format {str(fields['format'])!r}; this version of pyspar reads {FORMAT!r}")
     names, outputs = _to_texts(fields["names"]), _to_texts(fields.get("outputs", ()))
-    rows = [_to_texts(row) for row in fields.get("formats", ())]
-    problem = next(_find_problems(fields, names, rows), None)
+    problem = next(_find_problems(fields, names), None)
     if problem is not None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
     values: dict[str, Any] = {key: int(fields[key]) for key in ("n_features", "rows")}
     values |= {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
     values |= {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
     moments = Moments(**values, names=names, tails=fields.get("tails"))
-    return MomentsFile(moments, outputs, tuple(ColumnFormat(*row) for row in rows))
+    return MomentsFile(moments, outputs)
 
 
 def _check_arrays(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]:
@@ -141,7 +109,7 @@ def _check_arrays(archive: ZipFile, size: int, where: str) -> dict[str, ZipInfo]
     return entries
 
 
-def _find_problems(fields: dict[str, Any], names: tuple[str, ...], formats: list[tuple[str, ...]]) -> Iterator[str]:
+def _find_problems(fields: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     """Yield the problems of the fields. A check assumes that the checks before it found none."""
     root, eps, d = fields["root"], fields["eps"], int(fields["n_features"])
     if not 1 <= d < root.shape[1] or not 1 <= root.shape[0] <= root.shape[1]:
@@ -165,11 +133,6 @@ def _find_problems(fields: dict[str, Any], names: tuple[str, ...], formats: list
         yield "the root has entries that are not finite"
     if root[1:, 0].any() or not np.isclose(abs(root[0, 0]), np.sqrt(fields["weight"]), rtol=1e-9, atol=0.0):
         yield f"the first column of the root does not fit the weight {fields['weight']}"
-    for row in formats:
-        if len(row) != len(ColumnFormat._fields) or not ColumnFormat(*row).is_valid:
-            yield f"it has the format {row}"
-    if repeated := _find_repeated([row[0] for row in formats]):
-        yield f"it has several formats for the columns {repeated[:3]}"
 
 
 def _to_texts(array: Any) -> tuple[str, ...]:

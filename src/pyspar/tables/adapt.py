@@ -27,7 +27,7 @@ from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_
 from pyspar.inspection.judgement import Judgement
 from pyspar.inspection.target_rows import summarise_labels, weigh_evidence
 from pyspar.io.models import write_model
-from pyspar.sources.files.header import describe_file
+from pyspar.sources.files.formats import describe_file
 from pyspar.tables.inputs import DataAccount, Fit, Inputs, Method, Request
 from pyspar.tables.load import is_streamed, load_files
 from pyspar.tables.write import NO_OUTPUT, Output, check_outputs, report_write_errors, write_files

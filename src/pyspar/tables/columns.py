@@ -17,11 +17,13 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, format_of, suggest_column, suggest_drop
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
+from pyspar.sources.files.formats import describe_file, format_of
+from pyspar.sources.files.messages import BadCell, bad_cells_error, describe_rows, suggest_column, suggest_drop
+from pyspar.sources.files.number_text import parse_number
+from pyspar.sources.files.rows import MAX_MAGNITUDE, Column
+from pyspar.tables.dates import ISO, as_days, date_format, looks_like_dates
 from pyspar.tables.encode import TableEncoder, as_numbers, as_words
-from pyspar.tables.inputs import Fit, Ignored, Request
+from pyspar.tables.inputs import BadCells, Fit, Ignored, Request
 from pyspar.wording import count_noun, list_some
 
 ColumnKind = Literal["numeric", "categorical", "date"]
@@ -60,6 +62,50 @@ class LearnedColumns:
     n_rows: int
     n_missing: Mapping[str, int]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedTable:
+    """The rows of a file in memory. Bad cells are missing in ``frame``. ``notes`` say how the file was read."""
+
+    path: Path
+    role: str
+    frame: pd.DataFrame
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+    bad: tuple[BadCell, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.frame.columns)
+
+    @property
+    def signs(self) -> dict[str, str]:
+        """The signs of the columns of numbers."""
+        return signs_of(self.columns)
+
+    @property
+    def where(self) -> str:
+        return describe_file(self.role, self.path)
+
+    def check_cells(
+        self, used: Collection[str], policy: BadCells = "stop", *, label: str | None = None
+    ) -> tuple[str, ...]:
+        """Raise InputError for bad cells in columns that are used, or return notes if they are imputed.
+
+        The notes also list numbers that were read without their separators and signs.
+        """
+        bad = [cell for cell in self.bad if cell.column in used]
+        if bad and policy == "stop":
+            raise bad_cells_error(bad, self.path, self.role, label=label)
+        notes = describe_examples(self.columns, used, self.role)
+        for name in dict.fromkeys(cell.column for cell in bad):
+            texts = [cell.text for cell in bad if cell.column == name]
+            notes.append(
+                f"{self.role}: {name}: {count_noun(len(texts), 'bad cell is', 'bad cells are')} treated as missing "
+                f"({list_some(dict.fromkeys(texts), 3, max_length=40)})"
+            )
+        return tuple(notes)
 
 
 def find_label(
@@ -143,7 +189,7 @@ def select_features(source: pd.DataFrame, label: str, request: Request) -> Selec
     if not any(by_kind.values()):
         raise no_features_error("source", ignored)
     numeric, categorical, date = (tuple(by_kind[kind]) for kind in get_args(ColumnKind))
-    dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if date_like_form(source[name])]
+    dates = [f"{name}: {_DATE_HINT}; they are now categories" for name in categorical if looks_like_dates(source[name])]
     ids = [note for name in numeric if (note := _describe_id(source[name])) is not None]
     return Selection(numeric, categorical, date, tuple(ignored), (*dates, *ids))
 
@@ -183,7 +229,7 @@ def _classify(column: pd.Series[Any], request: Request) -> tuple[str, str | None
         days = as_days(column)
         return kind, CONSTANT if np.nanmin(days) == np.nanmax(days) else None
     reason = _reason_to_ignore_text(column)
-    return kind, reason if reason is None or not date_like_form(column) else f"{reason}; {_DATE_HINT}"
+    return kind, reason if reason is None or not looks_like_dates(column) else f"{reason}; {_DATE_HINT}"
 
 
 def _describe_id(column: pd.Series[Any]) -> str | None:
@@ -216,18 +262,10 @@ def describe_other_values(ignored: Ignored, source: pd.DataFrame, target: pd.Dat
     if name not in target or not ignored.reason.startswith(CONSTANT):
         return None
     known, cells, missing = source[name].dropna(), target[name], target[name].isna().to_numpy()
-    try:
-        kind = infer_kind(known)
-        if kind == "numeric":
-            numbers, constant = as_numbers(cells), as_numbers(known)[:1]
-            is_single = np.float32 in (numbers.dtype, constant.dtype)  # 0.1 in float32 differs from 0.1 in float64
-            differs = numbers.astype(np.float32) != constant.astype(np.float32) if is_single else numbers != constant
-        elif kind == "date":
-            differs = as_days(cells, date_format(known)) != as_days(known)[0]
-        else:
-            differs = as_words(cells) != as_words(known)[0]
-    except InputError:  # the target has values of another kind
-        differs = ~missing
+    if all(pd.api.types.is_numeric_dtype(column.dtype) for column in (known, cells)):
+        differs = ~np.isclose(as_numbers(cells), as_numbers(known)[0], rtol=1e-6, atol=0.0)  # one may be float32
+    else:
+        differs = as_words(cells) != as_words(known)[0]
     n = int((differs & ~missing).sum())
     have = f"{n:,} of {count_noun(len(cells), 'target row')} {'has another value' if n == 1 else 'have other values'}"
     return f"{name}: constant in the source, but {have}; the forecast does not cover this difference" if n else None
@@ -255,42 +293,41 @@ def infer_kind(column: pd.Series[Any]) -> ColumnKind | str:
     return f"contains {value_type} values"
 
 
-def check_formats(
-    source: Mapping[str, NumberFormat],
-    target: Mapping[str, NumberFormat],
+def signs_of(columns: Iterable[Column]) -> dict[str, str]:
+    """Return the signs of the columns of numbers: '%', a currency, or ''."""
+    return {column.name: column.style.sign if column.style else "" for column in columns if column.dtype is not None}
+
+
+def describe_examples(columns: Iterable[Column], used: Collection[str], role: str) -> list[str]:
+    """Return notes about columns of numbers with separators or signs. Truth values are not noted."""
+    return [
+        f"{role}: {column.name}: numbers with separators or signs, {column.example!r} is read as "
+        f"{parse_number(column.example, column.style):g}"
+        for column in columns
+        if column.name in used and column.example and column.style is not None and column.style.sign != "true"
+    ]
+
+
+def check_signs(
+    source: Mapping[str, str],
+    target: Mapping[str, str],
     names: Iterable[str],
     path: Path,
     role: str = "target",
     label: str | None = None,
 ) -> None:
-    """Raise InputError if the numbers of a column cannot be compared with those of the source.
-
-    These are percent signs in one file only, different currencies, different decimal marks of which one is a guess, and
-    ambiguous cells with different marks ('3,447' and '2.752') that no other cell explains. ``label`` is the label.
-    """
+    """Raise InputError for percent signs in one file only, and for different currencies."""
     for name in names:
-        if name not in source or name not in target:
+        ours, theirs = source.get(name, ""), target.get(name, "")
+        if ours == theirs or name not in source or name not in target:
             continue
-        ours, theirs = source[name], target[name]
         where, fix = describe_file(role, path, name), "write the column in the same way in both files"
         fix += _suggest_ignoring(name, role, label)
-        if ours.percent != theirs.percent:
-            place = f"the {role}" if theirs.percent else "the source"
+        if "%" in (ours, theirs):
+            place = f"the {role}" if theirs == "%" else "the source"
             raise InputError(f"{where}: only {place} has percent signs; {fix}")
-        if ours.currency and theirs.currency and ours.currency != theirs.currency:
-            raise InputError(f"{where}: the currency is {theirs.currency}, but {ours.currency} in the source; {fix}")
-        if (ours.ambiguous or theirs.ambiguous) and _may_differ(ours, theirs):
-            raise InputError(
-                f"{where}: {_describe_mark(theirs)}, but in the source {_describe_mark(ours)}, so one of them may "
-                f"be wrong by a factor of 1,000; {fix}"
-            )
-
-
-def _may_differ(ours: NumberFormat, theirs: NumberFormat) -> bool:
-    """Return whether the decimal mark of one of two formats is a guess that does not fit the other."""
-    if ours.decimal_comma != theirs.decimal_comma:
-        return bool(ours.is_unproven and (theirs.proof or theirs.ambiguous)) or bool(theirs.is_unproven and ours.proof)
-    return ours.is_unproven and theirs.is_unproven and ours.ambiguous_mark != theirs.ambiguous_mark
+        if ours and theirs and "true" not in (ours, theirs):
+            raise InputError(f"{where}: the currency is {theirs}, but {ours} in the source; {fix}")
 
 
 def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
@@ -300,6 +337,27 @@ def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
     return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
 
 
-def _describe_mark(style: NumberFormat) -> str:
-    reading = f"is read with a decimal {'comma' if style.decimal_comma else 'point'}"
-    return f"{style.proof!r} {reading}" if style.proof else f"{style.ambiguous!r} {reading}, which no cell proves"
+def check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:
+    """Raise InputError for text and infinity in numeric columns. Missing values are imputed."""
+    for name in names:
+        check_magnitude(read_numbers(table[name], path, role), describe_file(role, path, name), path)
+
+
+def read_numbers(column: pd.Series[Any], path: Path, role: str, fix: str = "") -> Any:
+    """Return a column as floats; raise InputError for other values."""
+    try:
+        return as_numbers(column, "")
+    except InputError as error:
+        fix = fix or f"correct the values, or {suggest_drop([str(column.name)])}"
+        raise InputError(f"{describe_file(role, path)}, {error}; {fix}") from error
+
+
+def check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
+    """Raise InputError for infinity, and for numbers whose square is not finite."""
+    infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > MAX_MAGNITUDE)
+    if infinite.size:
+        row = int(infinite[0])
+        raise InputError(
+            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in "
+            f"{describe_rows([row], path)}, {infinite.size} of {len(values)} values; {fix}"
+        )

@@ -57,16 +57,9 @@ def date_format(column: pd.Series[Any]) -> str | None:
     return None
 
 
-def date_like_form(column: pd.Series[Any]) -> tuple[str, bool] | None:
-    """Return the separator of text that looks like dates, and whether the year comes first; otherwise None."""
-    values = _text_values(column)
-    if not _all_match(values, _DATE_LIKE):
-        return None
-    start = str(values.iloc[0])
-    if start[0].isalpha():
-        return "", False
-    year_first = start[:4].isdigit()
-    return start[4] if year_first else start.lstrip("0123456789")[0], year_first
+def looks_like_dates(column: pd.Series[Any]) -> bool:
+    """Return whether all values of a text column look like dates, in any format."""
+    return _all_match(_text_values(column), _DATE_LIKE)
 
 
 def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[np.intp]] | None:
@@ -81,6 +74,12 @@ def read_mostly_dates(column: pd.Series[Any]) -> tuple[pd.Series[Any], NDArray[n
             valid = column.notna() & _parse_dates(column, layout).notna()
             return column.where(valid, None), np.flatnonzero((~valid & column.notna()).to_numpy())
     return None
+
+
+def is_text(column: pd.Series[Any]) -> bool:
+    """Return whether a column contains text, or text among other values."""
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    return not is_category and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer", "mixed")
 
 
 def _text_values(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -108,6 +107,13 @@ def _parse_dates(column: pd.Series[Any], layout: str) -> pd.Series[Any]:
     return pd.to_datetime(values.where(column.notna() & valid, None), format=strptime, errors="coerce", utc=True)
 
 
+def is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
+    """Return whether all dates of the target are after those of the source."""
+    if target.isna().all():
+        return False
+    return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
+
+
 def value_error(
     column: pd.Series[Any], invalid: NDArray[np.bool_], expected: str, fix: str | None = None
 ) -> InputError:
@@ -116,5 +122,7 @@ def value_error(
     name = str(column.name)
     count = f"{int(invalid.sum())} of {len(column)} values; the first row is 0"
     # A saved model is also used from Python, where the command line's --drop does not exist.
-    fix = fix or "correct the values, or drop the column before fitting"
-    return InputError(f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}); {fix}")
+    fix = "correct the values, or drop the column before fitting" if fix is None else fix
+    return InputError(
+        f"column {name!r}: {column.iloc[row]!r} in row {row} is not {expected} ({count}){'; ' if fix else ''}{fix}"
+    )

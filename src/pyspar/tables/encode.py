@@ -21,11 +21,21 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pyspar.errors import InputError
 from pyspar.estimators.row_features import MAX_CATEGORIES, MISSING_CATEGORY
-from pyspar.sources.files.header import suggest_column
-from pyspar.sources.files.number_text import NumberFormat
+from pyspar.sources.files.messages import suggest_column
+from pyspar.sources.files.rows import Column
 from pyspar.tables.dates import as_days, date_format, value_error
-from pyspar.tables.read import read_number_cells
 from pyspar.wording import list_some
+
+
+def read_number_cells(column: pd.Series[Any]) -> tuple[Column, NDArray[np.float64], list[tuple[int, str]]]:
+    """Read a column of text, or of text and numbers, as numbers.
+
+    Return its description, its numbers with NaN for missing and bad cells, and rows and texts of the bad cells.
+    """
+    from pyspar.sources.files.text import read_text_cells  # here, because it imports pyarrow
+
+    cells = column.to_numpy(dtype=object, na_value=None)
+    return read_text_cells(str(column.name), [None if cell is None else str(cell) for cell in cells])
 
 
 def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.floating[Any]]:
@@ -46,10 +56,10 @@ def as_numbers(column: pd.Series[Any], fix: str | None = None) -> NDArray[np.flo
         raise value_error(column, invalid, "a number below 1e308", fix) from error
     invalid = (numbers.isna() & column.notna()).to_numpy()
     if invalid.any():
-        cells = read_number_cells(column)
-        if not cells.bad:
-            return np.asarray(cells.values)
-        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in cells.bad]), "a number", fix)
+        _, values, bad = read_number_cells(column)
+        if not bad:
+            return values
+        raise value_error(column, np.isin(np.arange(len(column)), [row for row, _ in bad]), "a number", fix)
     return np.asarray(numbers.to_numpy(dtype=np.float32 if is_single(column) else np.float64, na_value=np.nan))
 
 
@@ -149,10 +159,11 @@ def describe_fills(encoder: ColumnTransformer) -> dict[str, str]:
 class TableEncoder(ColumnTransformer):  # type: ignore[misc]  # sklearn is untyped
     """The preprocessing of a table. A table without some of its columns raises an InputError that names them.
 
-    ``formats_`` are the formats in which the numbers of the source's file are written, including those of the label.
+    ``signs_`` are the percent and currency signs of the numbers in the source's file, and ``label_`` is its label.
     """
 
-    formats_: dict[str, NumberFormat]
+    signs_: dict[str, str]
+    label_: str
 
     def transform(self, X: Any, **params: Any) -> Any:
         """Encode the rows of a data frame."""
@@ -190,7 +201,7 @@ class Numbers(_Columns):
 
     def transform(self, X: pd.DataFrame) -> Any:
         if all(dtype in (np.float64, np.float32) for dtype in set(X.dtypes)):
-            return X.to_numpy(dtype=self.dtype)
+            return np.ascontiguousarray(X.to_numpy(dtype=self.dtype))
         return np.column_stack([as_numbers(X.iloc[:, j]) for j in range(X.shape[1])]).astype(self.dtype)
 
 

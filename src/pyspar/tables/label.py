@@ -13,15 +13,16 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.header import TEXT, check_column, describe_file, format_of
+from pyspar.sources.files.formats import TEXT, describe_file, format_of
+from pyspar.sources.files.messages import check_column
+from pyspar.sources.files.rows import BATCH_BYTES
 from pyspar.tables.columns import check_features
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.label_file import REASON, ROW, add_labels
-from pyspar.tables.load import is_streamed, load_files, read_groups
-from pyspar.tables.predict import find_formats_of, find_label_of, load_rows_for
-from pyspar.tables.read import read_cells
-from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, write_files, write_table
+from pyspar.tables.load import is_streamed, load_files, load_table, read_groups
+from pyspar.tables.predict import find_label_of, find_signs_of, load_rows_for
+from pyspar.tables.write import NO_OUTPUT, Output, check_path, report_write_errors, table_file, write_files
 from pyspar.terminal import SILENT, Progress
 
 
@@ -97,14 +98,18 @@ def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, outp
     if label in (ROW, REASON):
         raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
     if format_of(target) == TEXT:  # the cells as they are in the file
-        table = read_cells(target, table.columns)
+        from pyspar.sources.files.text import open_file  # here, because it imports pyarrow
+
+        file = open_file(target, "target", BATCH_BYTES)
+        table = file.read_columns((), file.names)[0].to_pandas()
     chosen = table.iloc[list(choice.rows)].reset_index(drop=True)
     others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
     first = pd.DataFrame({ROW: np.asarray(choice.rows, dtype=np.int64), label: "", REASON: list(choice.reasons)})
     written = pd.concat([first, others], axis=1)
     if output.suffix.lower() == ".parquet":
         written[label] = np.nan
-    write_table(written, output, safe_csv=safe_csv)
+    with table_file(output, safe_csv=safe_csv) as write:
+        write(dict(written.items()))
 
 
 def _load_and_fit(request: Request, progress: Progress) -> _Candidates:
@@ -133,7 +138,7 @@ def _load_for_model(request: Request) -> _Candidates:
     check_features(list(frame.columns), used, describe_file("target", request.target))
     labels = as_numbers(frame[label]).astype(np.float64) if label in frame.columns else None
     if request.labels is not None:
-        labels = add_labels(labels, request.labels, label, frame, find_formats_of(model))
+        labels = add_labels(labels, load_table(request.labels, "labels"), label, frame, find_signs_of(model))
     return _Candidates(model, frame[used], labels, frame, label, None, notes)
 
 

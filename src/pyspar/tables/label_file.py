@@ -10,28 +10,25 @@ import numpy as np
 import pandas as pd
 
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, describe_rows
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import check_formats
+from pyspar.sources.files.formats import describe_file
+from pyspar.sources.files.messages import describe_rows
+from pyspar.tables.columns import LoadedTable, check_signs
 from pyspar.tables.encode import as_numbers
-from pyspar.tables.read import load_table
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
 
 
-def add_labels(labels: Any, path: Path, label: str, target: pd.DataFrame, formats: Mapping[str, NumberFormat]) -> Any:
+def add_labels(labels: Any, table: LoadedTable, label: str, target: pd.DataFrame, signs: Mapping[str, str]) -> Any:
     """Return the labels of the target with those of a file, which has the columns ``row`` and the label.
 
-    ``formats`` has the format of the source's labels.
+    ``signs`` has the sign of the source's labels.
     """
-    n_rows = len(target)
-    table = load_table(path, "labels", expected=formats)
-    frame = table.frame
+    n_rows, path, frame = len(target), table.path, table.frame
     for name in (ROW, label):
         if name not in frame.columns:
             raise InputError(f"{describe_file('labels', path)}: no column {name!r}; write the file with spar label")
-    check_formats(formats, table.formats, (label,), path, "labels", label)
+    check_signs(signs, table.signs, (label,), path, "labels", label)
     table.check_cells((ROW, label), label=label)
     rows, values = as_numbers(frame[ROW]), as_numbers(frame[label]).astype(np.float64)
     wrong = np.flatnonzero(~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows))))

@@ -5,7 +5,7 @@ The files are tables in memory, whose steps are here, or are reduced to Moments,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,39 +17,51 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
 from pyspar.core.moments import Moments
-from pyspar.errors import InputError
+from pyspar.errors import InputError, need
 from pyspar.estimators.base import MomentsRegressor
 from pyspar.estimators.groups import MAX_FOLDS
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, find_unseen
 from pyspar.io.moments import is_moments_file
-from pyspar.sources.files.header import (
+from pyspar.sources.files.formats import (
     ARRAYS,
-    check_column,
+    INPUT_SUFFIXES,
+    TEXT,
+    check_file,
     describe_file,
-    describe_rows,
     exceeds_memory,
     format_of,
-    suggest_drop,
 )
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import MAX_MAGNITUDE
+from pyspar.sources.files.messages import BadCell, check_column, describe_rows, suggest_drop
+from pyspar.sources.files.rows import BATCH_BYTES
 from pyspar.tables.columns import (
     LearnedColumns,
+    LoadedTable,
     Selection,
     check_drop,
     check_features,
-    check_formats,
     check_identity,
+    check_magnitude,
+    check_numbers,
+    check_signs,
     describe_other_values,
     find_label,
     name_array_columns,
+    read_numbers,
     select_features,
 )
-from pyspar.tables.dates import ISO, as_days, date_format, date_like_form
-from pyspar.tables.encode import as_numbers, as_words, build_encoder, describe_fills, encode, list_raw_columns
+from pyspar.tables.dates import as_days, date_format, is_later, is_text, read_mostly_dates
+from pyspar.tables.encode import (
+    TableEncoder,
+    as_numbers,
+    as_words,
+    build_encoder,
+    describe_fills,
+    encode,
+    list_raw_columns,
+)
 from pyspar.tables.inputs import DataAccount, Fit, Ignored, Imputed, Inputs, Method, Request, Target
 from pyspar.tables.label_file import add_labels
-from pyspar.tables.read import LoadedTable, check_input, load_table
+from pyspar.tables.read import read_typed
 from pyspar.tables.streamed import has_column, open_source
 from pyspar.tables.write import Output, RowChunk, predict_chunks
 from pyspar.terminal import SILENT, Progress
@@ -78,8 +90,9 @@ def load_files(
     check_drop(request.drop, (*source.names, *target.names), label=label, identity=request.identity)
     check_features(target.names, source.selection.names, target.where)
     target_notes = source.check_target(target, request)
-    check_formats(source.formats, target.formats, [*source.selection.names, label], request.target, label=label)
+    check_signs(source.signs, target.signs, [*source.selection.names, label], request.target, label=label)
     learned = source.learn(request, progress)
+    _describe_source(learned.encoder, source)
     encoded = source.encode_target(target, learned, request, progress)
 
     selection, columns = learned.selection, list_raw_columns(learned.encoder)
@@ -116,12 +129,61 @@ def fit_source(request: Request, regressor: MomentsRegressor) -> Pipeline:
     source = load_source(request, SILENT)
     check_drop(request.drop, source.names, label=source.label, identity=request.identity)
     learned = source.learn(request, SILENT)
+    _describe_source(learned.encoder, source)
     return Pipeline([("columns", learned.encoder), ("regressor", learned.fit(regressor))])
+
+
+def _describe_source(encoder: TableEncoder, source: Any) -> None:
+    """Store the label and the signs of the numbers, which the rows of a later file are compared with."""
+    used = {*source.selection.names, source.label}
+    encoder.signs_ = {name: sign for name, sign in source.signs.items() if name in used}
+    encoder.label_ = source.label
+
+
+def check_input(path: Path, role: str) -> None:
+    """Raise InputError if a file does not exist, is empty, or has an unknown format. Nothing is read."""
+    check_file(path, role, INPUT_SUFFIXES)
+    if package := format_of(path).package:
+        need(package, "cli")
+
+
+def load_table(
+    path: Path,
+    role: str,
+    *,
+    as_text: Collection[str] = (),
+    verbatim: str | None = None,
+    skip: Collection[str | None] = (),
+) -> LoadedTable:
+    """Check and read a file, and read its text columns with mostly numbers or dates as such.
+
+    The columns ``as_text`` stay text even if they look like numbers, so that ``007`` stays ``007``. The column
+    ``verbatim`` is kept unchanged, including the marks of missing values. The columns ``skip`` have no bad cells.
+    """
+    check_input(path, role)
+    if format_of(path) == TEXT:
+        from pyspar.sources.files.text import open_file  # here, because it imports pyarrow
+
+        file = open_file(path, role, BATCH_BYTES)
+        content, bad = file.read_columns(as_text, (verbatim,))
+        frame, notes = content.to_pandas(), file.notes
+        kept = {*as_text, verbatim}
+        columns = tuple(replace(c, dtype=None, style=None) if c.name in kept else c for c in file.columns)
+    else:
+        frame, columns, notes, bad = read_typed(path, role, as_text, verbatim, skip)
+    for column in columns:
+        cells = frame[column.name]
+        if column.dtype is not None or column.name in {*as_text, *skip, verbatim} or not is_text(cells):
+            continue
+        if date_format(cells) is None and (dates := read_mostly_dates(cells)) is not None:
+            frame[column.name], rows = dates
+            bad += [BadCell(column.name, int(row), str(cells.iloc[row])) for row in rows]
+    return LoadedTable(path, role, frame, columns, notes, tuple(bad))
 
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """The rows of the source in memory, its labels and features, and the formats of its numbers.
+    """The rows of the source in memory, its labels and features, and the signs of its numbers.
 
     ``groups`` is the column with the groups of a fit, or None.
     """
@@ -130,7 +192,7 @@ class TableSource:
     y: Any
     label: str
     selection: Selection
-    formats: dict[str, NumberFormat]
+    signs: dict[str, str]
     notes: tuple[str, ...]
     groups: str | None
 
@@ -141,7 +203,7 @@ class TableSource:
     def open_target(self, request: Request, output: Path | None, progress: Progress) -> LoadedTable:
         """Read the target as the source was read."""
         progress.start("read", "reading the target")
-        target = _load(request, request.target, "target", self.selection.categorical, self.formats)
+        target = _load(request, request.target, "target", self.selection.categorical)
         if not (format_of(request.target).has_names or format_of(request.source).has_names):
             names = name_array_columns(target.names, self.names, self.label)
             target = replace(target, frame=target.frame.set_axis(names, axis=1))
@@ -151,16 +213,15 @@ class TableSource:
     def check_target(self, target: LoadedTable, request: Request) -> tuple[str, ...]:
         """Raise InputError if a feature of the target has another kind than in the source; return notes."""
         frame, selection = target.frame, self.selection
-        check_column(request.identity, "--id", frame.columns, target.where)
-        _check_numbers(frame, selection.numeric, target.path, "target")
+        if request.identity is not None:
+            check_column(request.identity, "--id", frame.columns, target.where)
+        check_numbers(frame, selection.numeric, target.path, "target")
         for name in selection.date:
             try:
                 layout = date_format(self.frame[name])
                 as_days(frame[name], layout, f"correct the values, or {suggest_drop([name])}")
             except InputError as error:
                 raise InputError(f"{target.where}, {error}") from error
-        for name in selection.categorical:
-            _check_date_form(frame[name], self.frame[name], target.path)
         used = {*selection.names, self.label}
         return (*target.notes, *target.check_cells(used, request.bad_cells, label=self.label))
 
@@ -170,7 +231,6 @@ class TableSource:
         selection = self.selection
         rows = self.frame[list(selection.names)]
         encoder = build_encoder(self.frame, selection.numeric, selection.categorical, selection.date).fit(rows)
-        encoder.formats_ = self.formats
         fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
         progress.finish("encode")
         return LearnedColumns(selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
@@ -184,21 +244,21 @@ class TableSource:
         rows = frame[list(selection.names)]
         labels, notes = _target_labels(target, self.label)
         if request.labels is not None:
-            labels = add_labels(labels, request.labels, self.label, frame, self.formats)
+            labels = add_labels(labels, load_table(request.labels, "labels"), self.label, frame, self.signs)
         empty = [
             f"{name}: missing in every target row; all rows were imputed with the same value"
             for name in selection.names
             if rows[name].isna().all()
         ]
         other = [note for c in selection.ignored if (note := describe_other_values(c, self.frame, frame))]
-        later = [f"{name}: {_LATER}" for name in selection.date if _is_later(rows[name], self.frame[name])]
+        later = [f"{name}: {_LATER}" for name in selection.date if is_later(rows[name], self.frame[name])]
         features = encode(learned.encoder, rows, "target")
         chunk = RowChunk(features, labels, None if request.identity is None else frame[request.identity])
 
         def predict_and_score(models: Sequence[Any], output: Output, progress: Progress) -> Any:
             if output.path is None and labels is None:
                 return None
-            return predict_chunks([chunk], models, output, request.identity, is_whole=True)
+            return predict_chunks([chunk], models, output, request.identity)
 
         unseen = find_unseen(learned.encoder, rows) if selection.categorical else NO_UNSEEN_ROWS
         progress.finish("encode")
@@ -225,10 +285,9 @@ def load_source(request: Request, progress: Progress, *, fit_groups: bool = True
     frame, y = _source_labels(read, label, request)
     selection = select_features(frame, label, request)
     notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
-    _check_numbers(frame, selection.numeric, request.source, "source")
-    formats = {name: style for name, style in read.formats.items() if name in (*selection.numeric, label)}
+    check_numbers(frame, selection.numeric, request.source, "source")
     progress.finish("read")
-    return TableSource(frame, y, label, selection, formats, notes, request.groups if fit_groups else None)
+    return TableSource(frame, y, label, selection, read.signs, notes, request.groups if fit_groups else None)
 
 
 def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
@@ -262,12 +321,9 @@ def read_groups(table: pd.DataFrame, name: str | None, path: Path, role: str = "
     return words
 
 
-def _load(
-    request: Request, path: Path, role: str, as_text: Collection[str], expected: dict[str, NumberFormat] | None = None
-) -> LoadedTable:
+def _load(request: Request, path: Path, role: str, as_text: Collection[str]) -> LoadedTable:
     """Read a file. ``as_text`` are columns of categories, whose values stay as they are."""
-    skip = {*request.drop, request.groups or ""}
-    return load_table(path, role, as_text=as_text, verbatim=request.identity, skip=skip, expected=expected)
+    return load_table(path, role, as_text=as_text, verbatim=request.identity, skip={*request.drop, request.groups})
 
 
 def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.DataFrame, Any]:
@@ -280,7 +336,7 @@ def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.
     if len(source) < 2:
         raise InputError(f"{describe_file('source', path)}: a fit needs at least two rows, got one")
     read.check_cells((label,), request.bad_cells, label=label)
-    values = _numbers(
+    values = read_numbers(
         source[label], path, "source", "the label must be numeric; correct the values, or choose another column"
     ).astype(np.float64)
     missing = np.flatnonzero(np.isnan(values))
@@ -289,7 +345,7 @@ def _source_labels(read: LoadedTable, label: str, request: Request) -> tuple[pd.
             f"{where}: {missing.size} of {len(values)} labels are missing, in {describe_rows(missing.tolist(), path)}; "
             "ignore such rows with --drop-unlabelled"
         )
-    _check_magnitude(values, where, path, "correct the values, or drop these rows")
+    check_magnitude(values, where, path, "correct the values, or drop these rows")
     if missing.size:
         known = ~np.isnan(values)
         source, values = source[known], values[known]
@@ -312,48 +368,5 @@ def _target_labels(target: LoadedTable, label: str) -> tuple[Any, tuple[str, ...
         values = as_numbers(frame[label], "correct the values to score the predictions").astype(np.float64)
     except InputError as error:
         return None, (f"the predictions are not scored: {error}",)
-    _check_magnitude(values, describe_file("target", target.path, label), target.path)
+    check_magnitude(values, describe_file("target", target.path, label), target.path)
     return values, ()
-
-
-def _is_later(target: pd.Series[Any], source: pd.Series[Any]) -> bool:
-    """Return whether all dates of the target are after those of the source."""
-    if target.isna().all():
-        return False
-    return bool(np.nanmin(as_days(target, date_format(source))) > np.nanmax(as_days(source)))
-
-
-def _check_date_form(target: pd.Series[Any], source: pd.Series[Any], path: Path) -> None:
-    """Raise InputError for dates in another form than in the source, which would all be unseen categories."""
-    name = str(target.name)
-    source_form, target_form = date_like_form(source), date_like_form(target)
-    is_date = pd.api.types.is_datetime64_any_dtype(target.dtype)
-    if source_form is not None and (is_date or (target_form is not None and target_form != source_form)):
-        raise InputError(
-            f"{describe_file('target', path, name)}: the dates have another format "
-            f"({str(target.dropna().iloc[0])!r}) than in the source ({str(source.dropna().iloc[0])!r}); "
-            f"write both as {ISO}, or {suggest_drop([name])}"
-        )
-
-
-def _check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:
-    """Raise InputError for text and infinity in numeric columns. Missing values are imputed."""
-    for name in names:
-        _check_magnitude(_numbers(table[name], path, role), describe_file(role, path, name), path)
-
-
-def _numbers(column: pd.Series[Any], path: Path, role: str, fix: str | None = None) -> Any:
-    try:
-        return as_numbers(column, fix or f"correct the values, or {suggest_drop([str(column.name)])}")
-    except InputError as error:
-        raise InputError(f"{describe_file(role, path)}, {error}") from error
-
-
-def _check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
-    infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > MAX_MAGNITUDE)
-    if infinite.size:
-        row = int(infinite[0])
-        raise InputError(
-            f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in "
-            f"{describe_rows([row], path)}, {infinite.size} of {len(values)} values; {fix}"
-        )

@@ -16,12 +16,12 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import predict_interval
 from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
-from pyspar.sources.files.header import check_column, describe_file
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.tables.columns import check_formats
+from pyspar.sources.files.formats import describe_file
+from pyspar.sources.files.messages import check_column
+from pyspar.tables.columns import check_signs
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
-from pyspar.tables.read import check_input, load_table
+from pyspar.tables.load import check_input, load_table
 from pyspar.tables.write import Output, check_outputs, prediction_file, report_write_errors, write_files
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import count_noun
@@ -83,7 +83,7 @@ def predict_file(
     with (
         write_files(output.path) as (temporary,),
         report_write_errors(output.path),
-        prediction_file(temporary, identity, safe_csv=output.safe_csv, is_whole=True) as write,
+        prediction_file(temporary, identity, safe_csv=output.safe_csv) as write,
     ):
         write(ids, prediction, *ends)
     progress.finish("write")
@@ -109,24 +109,21 @@ def load_rows_for(
     used = [str(name) for name in getattr(encoder or _without_correction(model), "feature_names_in_", ())]
     steps = () if encoder is None else encoder.transformers_
     categorical = [name for step, _, names in steps if step.startswith("category") for name in names]
-    formats = find_formats_of(model)
-    table = load_table(path, role, as_text=categorical, verbatim=identity, expected=formats)
-    check_formats(formats, table.formats, [*used, *([] if label is None else [label])], path, role, label)
+    table = load_table(path, role, as_text=categorical, verbatim=identity)
+    check_signs(find_signs_of(model), table.signs, [*used, *([] if label is None else [label])], path, role, label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
     return table.frame, used, (*table.notes, *notes)
 
 
 def find_label_of(model: Any) -> str | None:
-    """Return the label column of the source of a model of ``spar adapt``, which is stored with its formats, or None."""
-    encoder = _find_encoder(model)
-    used = () if encoder is None else encoder.feature_names_in_
-    return next((name for name in find_formats_of(model) if name not in used), None)
+    """Return the label column of the source of a model of ``spar adapt``, or None."""
+    return getattr(_find_encoder(model), "label_", None)
 
 
-def find_formats_of(model: Any) -> dict[str, NumberFormat]:
-    """Return the formats of the numbers in the source of a model of ``spar adapt``."""
-    return dict(getattr(_find_encoder(model), "formats_", {}))
+def find_signs_of(model: Any) -> dict[str, str]:
+    """Return the signs of the numbers in the source of a model of ``spar adapt``."""
+    return dict(getattr(_find_encoder(model), "signs_", {}))
 
 
 def _find_encoder(model: Any) -> TableEncoder | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.moments import Moments
-from pyspar.io.moments import ColumnFormat, is_moments_file, read_moments_file
+from pyspar.io.moments import is_moments_file, read_moments_file
 from pyspar.sources.files import open_rows
-from pyspar.sources.files.header import INPUT_SUFFIXES, check_file, describe_file, format_of
-from pyspar.sources.files.number_text import NumberFormat
-from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
+from pyspar.sources.files.formats import INPUT_SUFFIXES, check_file, describe_file, format_of
+from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.encode import TableEncoder, as_numbers, build_encoder
-from pyspar.tables.inputs import BadCells, Ignored
-from pyspar.tables.read import LoadedTable, load_table
+from pyspar.tables.columns import signs_of
+from pyspar.tables.encode import TableEncoder, build_encoder
+from pyspar.tables.inputs import Ignored
+from pyspar.tables.read import open_whole_file
 from pyspar.terminal import Progress
 from pyspar.wording import count_noun
 
@@ -39,13 +39,12 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class InputFile:
-    """An open file of rows or of Moments. Moments have the names of their outputs, and stored formats of columns."""
+    """An open file of rows or of Moments. Moments have the names of their outputs."""
 
     path: Path
     role: str
     content: RowFile | Moments
     outputs: tuple[str, ...] = ()
-    stored: tuple[ColumnFormat, ...] = ()
 
     @property
     def rows(self) -> RowFile | None:
@@ -61,12 +60,9 @@ class InputFile:
         return self.content.names if isinstance(self.content, RowFile) else feature_names(self.content)
 
     @property
-    def formats(self) -> dict[str, NumberFormat]:
-        """The formats of columns that are read as numbers."""
-        if self.rows is None:
-            return {column.name: _restore_format(column) for column in self.stored}
-        columns = self.rows.columns
-        return {column.name: column.style or column.written for column in columns if column.dtype is not None}
+    def signs(self) -> dict[str, str]:
+        """The signs of the columns of numbers; those of Moments are not known."""
+        return {} if self.rows is None else signs_of(self.rows.columns)
 
     @property
     def where(self) -> str:
@@ -111,7 +107,7 @@ class InputFile:
 
         def clean(batch: RowBatch) -> Any:
             nonlocal n_missing, n_bad, n_read
-            n_bad, n_read = n_bad + batch.n_bad, batch.rows
+            n_bad, n_read = n_bad + len(batch.bad), batch.rows
             batch = _drop_unlabelled(batch)
             X, missing = (batch.X, 0) if means is None else fill_missing(batch.X, means)
             n_missing += missing
@@ -132,36 +128,6 @@ class InputFile:
         return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedFile(RowFile):
-    """The rows of a file whose format can only be read as a whole: arrays in .npz, and workbooks."""
-
-    table: LoadedTable
-
-    def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
-        policy: BadCells = "impute" if plan.missing_features else "stop"
-        self.table.check_cells(plan.names, policy, label=plan.label)
-        frame, text = self.table.frame, self.table.text
-        n_bad = sum(len(text[name].bad) for name in plan.names if name in text)
-        X = frame[list(plan.features)].to_numpy(dtype=plan.dtype, na_value=np.nan)
-        y = None if plan.label is None else as_numbers(frame[plan.label]).astype(np.float64)
-        ids = None if plan.identity is None else frame[plan.identity]
-        yield RowBatch(X, y, ids, self.path, 0, self.n_bytes, n_bad=n_bad)
-
-
-def load_rows(path: Path, role: str, identity: str | None = None) -> LoadedFile:
-    """Read a whole file into memory, as rows that are reduced like those of a stream."""
-    table = load_table(path, role, verbatim=identity)
-    frame, text = table.frame, table.text
-    columns = []
-    for name in frame.columns:
-        dtype = frame[name].dtype
-        numeric = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
-        column = Column.of(name, dtype if numeric else None, str(dtype))
-        columns.append(replace(column, style=text[name].style) if name in text else column)
-    return LoadedFile(path, role, tuple(columns), len(frame), path.stat().st_size, BATCH_BYTES, table)
-
-
 def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:
     """Open a file of rows or of Moments. The column ``identity`` has the ids of the rows."""
     if is_moments_file(path):
@@ -170,34 +136,7 @@ def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:
         check_file(path, role, INPUT_SUFFIXES)
     if format_of(path).opener:
         return InputFile(path, role, open_rows(path, role=role))
-    return InputFile(path, role, load_rows(path, role, identity))
-
-
-def store_formats(file: InputFile, names: Sequence[str]) -> list[ColumnFormat]:
-    """Return the formats of some columns for a file of Moments."""
-    return [
-        ColumnFormat(
-            name,
-            "," if style.decimal_comma else ".",
-            "%" if style.percent else style.currency,
-            "yes" if style.proof else "",
-            style.ambiguous_mark,
-        )
-        for name, style in file.formats.items()
-        if name in names
-    ]
-
-
-def _restore_format(column: ColumnFormat) -> NumberFormat:
-    """Return a stored format. In place of cells of the column it has examples, in which 9 stands for a digit."""
-    percent = column.sign == "%"
-    return NumberFormat(
-        column.decimal == ",",
-        percent,
-        "" if percent else column.sign,
-        f"9{column.decimal}9" if column.proven else "",
-        f"9{column.ambiguous}999" if column.ambiguous else "",
-    )
+    return InputFile(path, role, open_whole_file(path, role, identity))
 
 
 def _drop_unlabelled(batch: RowBatch) -> RowBatch:
@@ -251,7 +190,7 @@ def feature_names(moments: Moments) -> tuple[str, ...]:
     return moments.names or tuple(f"x{j}" for j in range(moments.n_features))
 
 
-def build_fitted_encoder(source: Moments, formats: dict[str, NumberFormat]) -> TableEncoder:
+def build_fitted_encoder(source: Moments) -> TableEncoder:
     """Return the preprocessing that a fit to the rows of the source would give. No feature may be constant.
 
     It is fitted to two rows, mean - spread and mean + spread, and then gets the exact numbers.
@@ -267,5 +206,4 @@ def build_fitted_encoder(source: Moments, formats: dict[str, NumberFormat]) -> T
     scaler = steps["scale"]
     scaler.mean_, scaler.scale_, scaler.var_ = mean.copy(), spread.copy(), spread**2
     scaler.n_samples_seen_ = source.rows
-    encoder.formats_ = formats
     return encoder

@@ -20,15 +20,15 @@ from pyspar.core.arrays import EPS64
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file
+from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.npy import ArrayFile
-from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.tables.columns import (
     DROPPED,
     LearnedColumns,
     Selection,
     check_identity,
+    describe_examples,
     find_label,
     is_named_like_id,
     name_array_columns,
@@ -36,7 +36,6 @@ from pyspar.tables.columns import (
     suggest_id,
 )
 from pyspar.tables.inputs import Ignored, Method, Request, Target
-from pyspar.tables.read import describe_separator
 from pyspar.tables.reduce import (
     InputFile,
     build_fitted_encoder,
@@ -67,8 +66,8 @@ class StreamedSource:
         return self.file.names
 
     @property
-    def formats(self) -> dict[str, NumberFormat]:
-        return self.file.formats
+    def signs(self) -> dict[str, str]:
+        return self.file.signs
 
     def open_target(self, request: Request, output: Path | None, progress: Progress) -> InputFile:
         """Open the target. No rows are read."""
@@ -97,13 +96,12 @@ class StreamedSource:
         )
         varying, constant = _split_constant(file, self.label, read.moments)
         x = select_moments(read.moments, varying)
-        formats = {name: style for name, style in file.formats.items() if name in (*varying, self.label)}
-        encoder = build_fitted_encoder(x, formats)
+        encoder = build_fitted_encoder(x)
         scaler = encoder.named_transformers_["numeric"]["scale"]
         standard = standardise_moments(x, scaler.mean_, scaler.scale_)
         ids = tuple(f"{name}: named like an id; {suggest_id(name)}" for name in varying if is_named_like_id(name))
         selection = Selection(tuple(varying), (), (), (*self.selection.ignored, *read.empty, *constant), ids)
-        notes = (*_describe_rows(file, varying), *read.notes)
+        notes = (*describe_rows_read(file, varying), *read.notes)
         return LearnedColumns(
             selection, encoder, lambda model: model.fit_moments(standard), x.rows, read.n_missing, notes
         )
@@ -116,7 +114,7 @@ class StreamedSource:
         means = scaler.mean_ if impute else None
         read = target.reduce(names, self.label if is_labelled else None, progress, means=means)
         z = standardise_moments(read.moments, scaler.mean_, scaler.scale_)
-        notes = (*_describe_rows(target, names), *read.notes)
+        notes = (*describe_rows_read(target, names), *read.notes)
         alerts: tuple[str, ...] = ()
         if not request.stream and (self.file.rows is not None or target.rows is not None):
             missing = "" if impute else ", and missing values are not imputed"
@@ -240,7 +238,7 @@ def _split_constant(source: InputFile, label: str, x: Moments) -> tuple[list[str
 def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> str | None:
     if name in drop:
         return DROPPED
-    if name == "" or re.fullmatch(r"__index_level_\d+__", name):
+    if re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name):
         return "no name; assumed to be a row index"
     if source.rows is None:
         return None
@@ -250,18 +248,8 @@ def _reason_to_ignore(source: InputFile, name: str, drop: Collection[str]) -> st
     return "no values in the first rows" if column.type_name == "null" else None
 
 
-def describe_number_text(file: InputFile, names: Sequence[str]) -> list[str]:
-    """Return notes about the text columns of a file of rows that are read as numbers."""
-    styles = {name: file.rows.column(name).style for name in names} if file.rows is not None else {}
-    return [
-        f"{file.role}: {name}: text that is read as numbers" + (", 50% is read as 0.5" if style.percent else "")
-        for name, style in styles.items()
-        if style is not None
-    ]
-
-
-def _describe_rows(file: InputFile, features: Sequence[str]) -> list[str]:
-    """Return notes about the separator of a text file, and about text that is read as numbers."""
-    separator = getattr(file.content, "separator", None)  # of delimited text
-    notes = describe_separator(file.path, file.role, separator) if separator else ()
-    return [*notes, *describe_number_text(file, features)]
+def describe_rows_read(file: InputFile, names: Sequence[str]) -> list[str]:
+    """Return notes about the separator of a text file, and about numbers with separators or signs."""
+    if file.rows is None:
+        return []
+    return [*getattr(file.rows, "notes", ()), *describe_examples(file.rows.columns, names, file.role)]

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from pyspar.errors import InputError
 from pyspar.io.moments import write_moments
-from pyspar.sources.files.header import check_unique, suggest_column
+from pyspar.sources.files.formats import check_unique
+from pyspar.sources.files.messages import suggest_column
 from pyspar.sources.files.rows import RowFile
 from pyspar.tables.columns import check_drop, find_label
 from pyspar.tables.inputs import BadCells, Ignored
-from pyspar.tables.reduce import open_input, store_formats
-from pyspar.tables.streamed import choose_features, describe_number_text
+from pyspar.tables.reduce import open_input
+from pyspar.tables.streamed import choose_features, describe_rows_read
 from pyspar.tables.write import check_path, report_write_errors
 from pyspar.terminal import SILENT, Progress
 
@@ -59,9 +60,8 @@ def summarize_file(
     impute = bad_cells == "impute"
     read = source.reduce_source(names, label, progress, impute=impute, drop_unlabelled=drop_unlabelled)
     moments, outputs = read.moments, () if label is None else (label,)
-    columns = [*moments.names, *outputs]
     with report_write_errors(output):
-        write_moments(moments, output, outputs, store_formats(source, columns))
+        write_moments(moments, output, outputs)
     return SummaryAccount(
         rows=moments.rows,
         features=moments.n_features,
@@ -69,7 +69,7 @@ def summarize_file(
         n_bytes_in=rows.n_bytes,
         n_bytes_out=output.stat().st_size,
         ignored=(*(() if features else selection.ignored), *read.empty),
-        notes=(*describe_number_text(source, columns), *read.notes),
+        notes=(*describe_rows_read(source, [*moments.names, *outputs]), *read.notes),
         output=output,
     )
 

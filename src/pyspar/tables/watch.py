@@ -16,12 +16,12 @@ from pyspar.estimators.pipelines import list_layers
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.estimators.watch import TargetWatch, WatchState
 from pyspar.io.models import load as load_model
-from pyspar.sources.files.header import INPUT_SUFFIXES, suffix_of, suggest_column
+from pyspar.sources.files.formats import INPUT_SUFFIXES, suffix_of
+from pyspar.sources.files.messages import suggest_column
 from pyspar.tables.encode import as_numbers
 from pyspar.tables.inputs import Request
-from pyspar.tables.load import fit_source
+from pyspar.tables.load import check_input, fit_source
 from pyspar.tables.predict import find_label_of, load_rows_for
-from pyspar.tables.read import check_input
 from pyspar.wording import list_some
 
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_files
+from pyspar.sources.files.messages import shorten_error
 from pyspar.sources.files.number_text import is_plain
 
 WriteBatch = Callable[..., None]
@@ -130,16 +128,16 @@ class RowChunk(NamedTuple):
 
 
 def predict_chunks(
-    chunks: Iterable[RowChunk], models: Sequence[Any], output: Output, identity: str | None, *, is_whole: bool = False
+    chunks: Iterable[RowChunk], models: Sequence[Any], output: Output, identity: str | None
 ) -> tuple[SquaredErrors, ...] | None:
     """Predict rows with linear models, write the predictions of the last one, and return the errors of each.
 
-    ``identity`` and ``is_whole`` are those of ``prediction_file``. Without labels the result is None.
+    Without labels the result is None.
     """
     errors = [SquaredErrors() for _ in models]
     has_ends = output.path is not None and output.path.suffix.lower() != ".npy" and output.level is not None
     has_ends = has_ends and hasattr(models[-1], "predict_interval")
-    with prediction_file(output.path, identity, safe_csv=output.safe_csv, is_whole=is_whole) as write:
+    with prediction_file(output.path, identity, safe_csv=output.safe_csv) as write:
         for rows, labels, ids in chunks:
             predictions = [model.predict(rows) for model in (models[-1:] if labels is None else models)]
             if output.path is not None:
@@ -147,75 +145,6 @@ def predict_chunks(
             if labels is not None:
                 errors = [sums + SquaredErrors.of(values - labels) for sums, values in zip(errors, predictions)]
     return tuple(errors) if errors[0].n else None
-
-
-def write_table(table: pd.DataFrame, path: Path, *, safe_csv: bool) -> None:
-    """Write a table as Parquet or as text; with ``safe_csv`` a spreadsheet reads no text or name as a formula."""
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        # Without the metadata of pandas, which cannot read some of its own descriptions of Arrow types.
-        content = need("pyarrow", "cli").Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
-        need("pyarrow.parquet", "cli").write_table(content, path, write_page_checksum=True)
-        return
-    for name in table.columns:
-        if isinstance(table[name].dtype, pd.ArrowDtype):
-            cells = format_ids(need("pyarrow", "cli").array(table[name]), name)
-            table = table.assign(**{name: np.array(cells.to_pylist(), dtype=object)})
-    if safe_csv:
-        # Only columns with text, because pandas would infer floats from whole numbers with missing cells.
-        text = [name for name, column in table.items() if any(isinstance(cell, str) for cell in column)]
-        cells = {name: [make_safe(cell) if isinstance(cell, str) else cell for cell in table[name]] for name in text}
-        table = table.assign(**pd.DataFrame(cells, table.index, dtype=object)).rename(columns=make_safe)
-    table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-
-
-def format_ids(ids: Any, name: str) -> Any:
-    """Return an Arrow array of ids as cells of a text file; text and whole numbers stay as they are.
-
-    Floats have the shortest digits of their own precision. Times are ISO 8601 with a space, and durations and booleans
-    are written as pandas writes them. Bytes are read as UTF-8.
-    """
-    arrow: Any = need("pyarrow", "cli")
-    types, kind = arrow.types, ids.type
-    if types.is_dictionary(kind):
-        ids, kind = ids.cast(kind.value_type), kind.value_type
-    if types.is_nested(kind):
-        raise InputError(f"column {name!r}: a text file cannot hold {kind}; choose another id column")
-    if types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
-        return ids
-    if types.is_floating(kind):
-        convert: Callable[[Any], str] = np.dtype(kind.to_pandas_dtype()).type
-    elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        convert = methodcaller("decode", errors="backslashreplace")
-    elif types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
-        return _format_times(ids)
-    else:
-        convert = pd.Timedelta if types.is_duration(kind) else str
-    return arrow.array([None if cell is None else str(convert(cell)) for cell in ids.to_pylist()], arrow.string())
-
-
-_FRACTIONS = ((r"\.0+(Z?)$", r"\1"), (r"(\.\d{3})(Z?)$", r"\g<1>000\2"), (r"(\.\d{6})000(Z?)$", r"\1\2"))
-"""Arrow writes all digits of the unit. Python writes no digits, or six; nine are needed for nanoseconds only."""
-
-
-def _format_times(ids: Any) -> Any:
-    """Return dates and times as Python writes them. Arrow writes the years that Python does not have, in UTC."""
-    arrow: Any = need("pyarrow", "cli")
-    has_zone = arrow.types.is_timestamp(ids.type) and ids.type.tz is not None
-    texts = (ids.cast(arrow.timestamp(ids.type.unit, "UTC")) if has_zone else ids).cast(arrow.string()).to_pylist()
-    for pattern, replacement in _FRACTIONS:
-        texts = [None if text is None else re.sub(pattern, replacement, text) for text in texts]
-    if has_zone:
-        texts = [None if text is None else _format_local_time(cell) or text for cell, text in zip(ids, texts)]
-    return arrow.array(texts, arrow.string())
-
-
-def _format_local_time(cell: Any) -> str | None:
-    """Return a time in its zone with the offset, or None if Python does not have its year."""
-    try:
-        return str(cell.as_py())
-    except (OverflowError, ValueError):
-        return None
 
 
 def make_safe(text: str) -> str:
@@ -238,30 +167,29 @@ def name_columns(key: str) -> list[str]:
 
 
 @contextmanager
-def prediction_file(
-    path: Path | None, identity: str | None, *, safe_csv: bool = False, is_whole: bool = False
-) -> Iterator[WriteBatch]:
+def prediction_file(path: Path | None, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
     """Open a file of predictions in the format of its suffix. Its first column is the id, or the number of the row.
 
-    ``safe_csv`` protects text ids (``make_safe``). With ``is_whole`` all rows are written at once, and their ids are a
-    column of a data frame or None. Nothing is written without a path.
+    With ``safe_csv`` a spreadsheet reads no id as a formula. Nothing is written without a path.
     """
-    suffix = "" if path is None else path.suffix.lower()
     if path is None:
         yield lambda *_: None
-    elif is_whole and suffix in (".csv", ".tsv"):
-
-        def write_text(ids: Any, *columns: Any) -> None:
-            key = "row" if identity is None else identity
-            values = np.arange(len(columns[0])) if ids is None else ids.array
-            write_table(pd.DataFrame({key: values, **dict(zip(name_columns(key), columns))}), path, safe_csv=safe_csv)
-
-        yield write_text
-    else:
+    elif path.suffix.lower() == ".npy":
         with open(path, "wb") as file:
-            writer = _ArrayWriter(file) if suffix == ".npy" else _TableWriter(file, suffix, identity, safe_csv)
-            yield writer.write
+            yield (writer := _ArrayWriter(file)).write
             writer.finish()
+    else:
+        key = "row" if identity is None else identity
+        n_written = 0
+        with table_file(path, safe_csv=safe_csv) as write:
+
+            def write_predictions(ids: Any, *values: Any) -> None:
+                nonlocal n_written
+                rows = np.arange(n_written, n_written + len(values[0])) if ids is None else ids
+                write({key: rows, **dict(zip(name_columns(key), values))})
+                n_written += len(values[0])
+
+            yield write_predictions
 
 
 class _ArrayWriter:
@@ -281,56 +209,69 @@ class _ArrayWriter:
         np.lib.format.write_array_header_1_0(self._file, head)
 
 
-class _TableWriter:
-    """Write ids and predictions with Arrow. The first batch determines the type of the ids."""
+@contextmanager
+def table_file(path: Path, *, safe_csv: bool) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Yield a function that writes columns by name as Parquet or text. The first call determines names and types.
 
-    def __init__(self, file: Any, suffix: str, identity: str | None, safe_csv: bool) -> None:
-        self._file, self._suffix, self._identity, self._safe = file, suffix, identity, safe_csv
-        self._rows = 0
-        self._writer: Any = None
-        self._schema: Any = None
+    With ``safe_csv`` a spreadsheet reads no text or name as a formula.
+    """
+    arrow: Any = need("pyarrow", "cli")
+    is_text = path.suffix.lower() != ".parquet"
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "wb"))
+        writer: Any = None
+        schema: Any = None
 
-    def write(self, ids: Any, predictions: Any, *ends: Any) -> None:
-        arrow: Any = need("pyarrow", "cli")
-        n = len(predictions)
-        key = arrow.array(np.arange(self._rows, self._rows + n) if ids is None else ids)
-        key = key.combine_chunks() if isinstance(key, arrow.ChunkedArray) else key
-        if self._suffix != ".parquet":
-            key = format_ids(key, str(self._identity))
-        if self._safe and (arrow.types.is_string(key.type) or arrow.types.is_large_string(key.type)):
-            key = arrow.array([None if text is None else make_safe(text) for text in key.to_pylist()], key.type)
-        if self._writer is None:
-            self._open(arrow, key.type, len(ends) + 1)
-        try:
-            key = key.cast(self._schema.field(0).type)
-        except arrow.ArrowException as error:
-            raise InputError(
-                f"column {self._identity!r} must have one type in all files, got {self._schema.field(0).type} and "
-                f"{key.type}; write the files again"
-            ) from error
-        values = [arrow.array(np.asarray(column, dtype=np.float64)) for column in (predictions, *ends)]
-        self._writer.write_batch(arrow.record_batch([key, *values], schema=self._schema))
-        self._rows += n
+        def write(columns: Mapping[str, Any]) -> None:
+            nonlocal writer, schema
+            arrays = [_to_arrow(values, name, is_text, safe_csv) for name, values in columns.items()]
+            if writer is None:
+                schema = arrow.schema([(name, array.type) for name, array in zip(columns, arrays)])
+                writer = stack.enter_context(_open_writer(file, path, schema, safe_csv))
+            for place, (array, column) in enumerate(zip(arrays, schema)):
+                try:
+                    arrays[place] = array.cast(column.type)
+                except arrow.ArrowException as error:
+                    raise InputError(
+                        f"column {column.name!r} must have one type in all files, got {column.type} and {array.type}; "
+                        "write the files again"
+                    ) from error
+            writer.write_batch(arrow.record_batch(arrays, schema=schema))
 
-    def finish(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        yield write
 
-    def _open(self, arrow: Any, kind: Any, n_values: int) -> None:
-        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        key = "row" if self._identity is None else self._identity
-        names = [key, *name_columns(key)[:n_values]]
-        self._schema = arrow.schema([(key, kind), *((name, arrow.float64()) for name in names[1:])])
-        if self._suffix == ".parquet":
-            self._writer = need("pyarrow.parquet", "cli").ParquetWriter(
-                self._file, self._schema, write_page_checksum=True
-            )
-            return
-        mark = "\t" if self._suffix == ".tsv" else ","
-        header = io.StringIO()
-        shown = [make_safe(name) for name in names] if self._safe else names
-        csv.writer(header, delimiter=mark, lineterminator="\n").writerow(shown)
-        self._file.write(header.getvalue().encode())
-        text: Any = need("pyarrow.csv", "cli")
-        options = text.WriteOptions(include_header=False, delimiter=mark)
-        self._writer = text.CSVWriter(self._file, self._schema, write_options=options)
+
+def _open_writer(file: Any, path: Path, schema: Any, safe_csv: bool) -> Any:
+    """Return the writer of Arrow for the format of a suffix; in text, write the header."""
+    if path.suffix.lower() == ".parquet":
+        return need("pyarrow.parquet", "cli").ParquetWriter(file, schema, write_page_checksum=True)
+    mark = "\t" if path.suffix.lower() == ".tsv" else ","
+    header = io.StringIO()
+    names = [make_safe(name) for name in schema.names] if safe_csv else schema.names
+    csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)
+    file.write(header.getvalue().encode())
+    text: Any = need("pyarrow.csv", "cli")
+    return text.CSVWriter(file, schema, write_options=text.WriteOptions(include_header=False, delimiter=mark))
+
+
+def _to_arrow(values: Any, name: str, is_text: bool, safe_csv: bool) -> Any:
+    """Return a column as an Arrow array. In text files, dates and other types are text."""
+    arrow: Any = need("pyarrow", "cli")
+    types = arrow.types
+    try:
+        array = arrow.array(values)
+    except arrow.ArrowException:  # cells of several types, in a workbook
+        array = arrow.array([None if cell is None or cell != cell else str(cell) for cell in values], arrow.string())
+    try:
+        array = array.combine_chunks() if isinstance(array, arrow.ChunkedArray) else array
+        array = array.dictionary_decode() if types.is_dictionary(array.type) else array
+        is_number = types.is_integer(array.type) or types.is_floating(array.type)
+        if is_text and not is_number:
+            array = array.cast(arrow.string())
+    except arrow.ArrowException as error:
+        raise InputError(
+            f"column {name!r}: cannot be written ({shorten_error(error)}); choose another column"
+        ) from error
+    if safe_csv and types.is_string(array.type):
+        array = arrow.array([None if text is None else make_safe(text) for text in array.to_pylist()], array.type)
+    return array

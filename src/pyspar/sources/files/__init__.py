@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pyspar.core.moments import Moments, Solver
-from pyspar.sources.files.header import STREAM_SUFFIXES, check_file, format_of
+from pyspar.sources.files.formats import STREAM_SUFFIXES, check_file, format_of
 from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
 from pyspar.sources.stream import moments_of_batches
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from pyspar.errors import InputError
 from pyspar.io.archives import ArrayHeader, read_npy_header
-from pyspar.sources.files.header import describe_file, unreadable_file_error
+from pyspar.sources.files.formats import describe_file
+from pyspar.sources.files.messages import unreadable_file_error
 from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
 
 _READ_ERRORS = (ValueError, TypeError, EOFError, OSError, SyntaxError, tokenize.TokenError, RecursionError)

@@ -1,8 +1,7 @@
-"""Numbers that are written as text: '1,599', '$8.33', '12 %', '8,33', and the marks of missing values.
+"""Numbers that are written as text: '1,599', '$8.33', '12 %', '8,33', 'true', and the marks of missing values.
 
-A column is read as numbers if more than half of its cells that are not missing are numbers (``MIN_NUMBER_SHARE``). The
-other cells are bad cells. Every column has one format, which is inferred from all of its cells, so that a cell in
-another format is a bad cell.
+A column is read as numbers if more than half of its cells that are not missing are numbers. The other cells, and cells
+in another format, are bad cells. The format of a column does not change within a file.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-MISSING_WORDS = frozenset(
-    ["", "-", "--", "\u2013", "\u2014", "?", ".", "na", "n/a", "n.a.", "#na", "#n/a", "<na>", "nan", "-nan", "null"]
-) | {"none", "nil", "missing", "unknown"}
+MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
+MISSING_MARKS += ["na", "n.a.", "N.A.", "Null", "-", "--", "?", "."]
+"""Text that is a missing value in every column except the id column."""
+_MISSING_WORDS = {mark.lower() for mark in MISSING_MARKS} | {"\u2013", "\u2014", "nil", "missing", "unknown"}
 """Text that is a missing value in a column of numbers, in lower case."""
-
-MIN_NUMBER_SHARE = 0.5
-"""A column is read as numbers if a larger share of its cells is numbers; the majority shows what the column is."""
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def _compile(point: str, group: str) -> re.Pattern[str]:
@@ -34,110 +32,77 @@ _GROUP_MARKS = str.maketrans("", "", ".,' ")
 _PLAIN_SPACES = str.maketrans("\u00a0\u2009\u202f\u2019\u2212", "   '-")
 
 
-@dataclass(frozen=True)
-class NumberFormat:
-    """The decimal mark of a column, whether its cells have a percent sign, and its currency sign or ''.
-
-    ``proof`` is a cell that is a number with this decimal mark only, such as '8,33', or ''. ``ambiguous`` is a cell
-    that is another number with the other decimal mark, such as '1,599', or ''.
-    """
+class NumberFormat(NamedTuple):
+    """The decimal mark of a column, and the sign of its cells: '%', a currency, 'true' for truth values, or ''."""
 
     decimal_comma: bool = False
-    percent: bool = False
-    currency: str = ""
-    proof: str = field(default="", repr=False, compare=False)
-    ambiguous: str = field(default="", repr=False, compare=False)
-
-    @property
-    def is_unproven(self) -> bool:
-        """Whether cells would be other numbers with the other decimal mark, and no cell excludes it."""
-        return bool(self.ambiguous) and not self.proof
-
-    @property
-    def ambiguous_mark(self) -> str:
-        """The comma or point of the ambiguous cell, or '' without one."""
-        return next((mark for mark in ",." if mark in str(self.ambiguous)), "")
+    sign: str = ""
 
 
 PLAIN = NumberFormat()
-"""A decimal point, no percent sign, no currency."""
 
 
-def infer_format(
-    counts: Mapping[str, int], *, prefer_comma: bool = False, decimal_comma: bool | None = None
-) -> NumberFormat:
-    """Return the format of a column from its cells and how often each occurs.
+def show_decimal_mark(text: str) -> str:
+    """Return the decimal mark that a cell shows, '?' if it is a number with either mark, or '' if it shows nothing.
 
-    The decimal mark is a comma if most cells with a comma can only be read so. If no cell decides ('1,599'), it is a
-    point unless ``prefer_comma``. With ``decimal_comma`` it is known.
-
-    >>> infer_format({"1,599": 3, "12": 1}), infer_format({"1,5": 1, "2,25": 1, "1,599": 1}).decimal_comma
-    (NumberFormat(decimal_comma=False, percent=False, currency=''), True)
+    >>> [show_decimal_mark(text) for text in ("8,33", "8.33", "1,599", "12", "many")]
+    [',', '.', '?', '', '']
     """
-    proofs: dict[bool, str] = {}
-    ambiguous, n_comma, n_decimal_comma, has_group_comma = "", 0, 0, False
+    with_point, with_comma = _split(text, False), _split(text, True)
+    if with_point == with_comma:
+        return ""
+    return "," if with_point is None else "." if with_comma is None else "?"
+
+
+def infer_format(counts: Mapping[str, int], file_mark: str = "") -> NumberFormat | None:
+    """Return the format of a column from its cells and how often each occurs, or None if most are not numbers.
+
+    The decimal mark is a comma if more cells show a decimal comma than show a decimal point or are numbers with either
+    mark ('1,599'). In a file with semicolons, whose mark is ``file_mark``, only cells that show one mark count.
+
+    >>> infer_format({"$8.33": 3, "12": 1, "n/a?": 1})
+    NumberFormat(decimal_comma=False, sign='$')
+    >>> infer_format({"1,599": 1}).decimal_comma, infer_format({"1,599": 1}, file_mark=",").decimal_comma
+    (False, True)
+    """
+    marks: Counter[str] = Counter()
     for text, n in counts.items():
-        with_point, with_comma = _split(text, False), _split(text, True)
-        if with_point == with_comma:
-            continue
-        n_comma += n if "," in text else 0
-        if with_point is not None and with_comma is not None:
-            ambiguous = ambiguous or text
-        elif with_point is None:
-            proofs.setdefault(True, text)
-            n_decimal_comma += n if "," in text else 0
-        else:
-            proofs.setdefault(False, text)
-            has_group_comma |= "," in text
-    comma = 2 * n_decimal_comma > n_comma or (prefer_comma and n_comma > 0 and not has_group_comma)
-    comma = comma if decimal_comma is None else decimal_comma
-    signs = _count_signs(counts, comma)
-    if comma and decimal_comma is None and (points := _count_signs(counts, False)).total() > signs.total():
-        comma, signs = False, points
-    percent = 2 * signs["%"] > signs.total()
-    currencies = Counter({sign: n for sign, n in signs.items() if sign not in ("", "%")})
-    currency = currencies.most_common(1)[0][0] if currencies else ""
-    return NumberFormat(comma, percent, currency, proofs.get(comma, ""), ambiguous)
+        marks[show_decimal_mark(text)] += n
+    others = marks["."] + (0 if file_mark else marks["?"])
+    comma = marks[","] > others or (marks[","] == others and file_mark == ",")
+    signs: Counter[str] = Counter()
+    n_words = 0
+    for text, n in counts.items():
+        split = _split(text, comma) or _split(text, not comma)
+        if split is not None:
+            signs[split[0]] += n
+        elif not _is_missing(text):
+            n_words += n
+    if signs.total() <= n_words:
+        return None
+    common = [sign for sign, _ in signs.most_common()]
+    # A cell without a currency sign may be an amount of money, but a cell without a percent sign is not a percentage.
+    sign = common[0] or next((sign for sign in common if sign not in ("", "%", "true")), "")
+    return NumberFormat(comma, sign)
 
 
 def parse_number(text: str, style: NumberFormat = PLAIN) -> float | None:
     """Return the number in a cell, NaN for a missing value, or None for a bad cell. Per cent are hundredths.
 
-    >>> parse_number("$1,599.50", NumberFormat(currency="$")), parse_number("12 %", NumberFormat(percent=True))
+    >>> parse_number("$1,599.50", NumberFormat(sign="$")), parse_number("12 %", NumberFormat(sign="%"))
     (1599.5, 0.12)
     >>> parse_number("n/a?"), parse_number("12 %"), parse_number("N/A")
     (None, None, nan)
     """
-    text = text.strip()
-    if text.lower() in MISSING_WORDS:
+    if _is_missing(text):
         return math.nan
     split = _split(text, style.decimal_comma)
     if split is None:
         return None
     sign, number = split
-    if style.percent:
+    if style.sign == "%":
         return number / 100.0 if sign == "%" else 0.0 if number == 0.0 else None
-    return number if sign in ("", style.currency) else None
-
-
-def parse_cells(counts: Mapping[str, int], style: NumberFormat) -> tuple[dict[str, float], list[str], float]:
-    """Return the numbers of different cells, the bad cells, and the share of numbers among the cells with a value.
-
-    The share includes cells that are numbers in another format.
-    """
-    numbers: dict[str, float] = {}
-    bad: list[str] = []
-    n_numbers = n_bad = 0
-    for text, n in counts.items():
-        number = parse_number(text, style)
-        if number is None:
-            bad.append(text)
-            is_number = _split(text, False) is not None or _split(text, True) is not None
-            n_numbers, n_bad = n_numbers + n * is_number, n_bad + n * (not is_number)
-        else:
-            numbers[text] = number
-            n_numbers += 0 if math.isnan(number) else n
-    return numbers, bad, n_numbers / max(n_numbers + n_bad, 1)
+    return number if sign in ("", style.sign) else None
 
 
 def is_plain(text: str) -> bool:
@@ -149,19 +114,15 @@ def is_plain(text: str) -> bool:
     return True
 
 
-def _count_signs(counts: Mapping[str, int], decimal_comma: bool) -> Counter[str]:
-    """Return how often each sign occurs in the cells that are numbers."""
-    signs: Counter[str] = Counter()
-    for text, n in counts.items():
-        split = _split(text, decimal_comma)
-        if split is not None:
-            signs[split[0]] += n
-    return signs
+def _is_missing(text: str) -> bool:
+    return text.strip().lower() in _MISSING_WORDS
 
 
 def _split(text: str, decimal_comma: bool) -> tuple[str, float] | None:
-    """Return the sign of a cell (a currency, '%' or '') and its number, or None if it is not a number."""
+    """Return the sign of a cell (a currency, '%', 'true' or '') and its number, or None if it is not a number."""
     body = text.strip().translate(_PLAIN_SPACES)
+    if body.lower() in _TRUTH:
+        return "true", _TRUTH[body.lower()]
     if re.fullmatch(r"(?i)[-+]?inf(inity)?", body):
         return "", float(body)
     factor, body = _take_minus(body)

@@ -2,33 +2,24 @@
 
 All footers are read before any row. A column that is whole in one file and floating in another, or float32 in one and
 float64 in another, is read as float64 with the coarser precision. A column that is not numeric in some file raises an
-InputError that names the file. Record batches of Arrow, which delimited text is read into too, are converted here.
+InputError that names the file.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import (
-    bad_cells_error,
-    check_unique,
-    describe_file,
-    describe_rows,
-    suggest_drop,
-    unreadable_file_error,
-)
-from pyspar.sources.files.number_text import MIN_NUMBER_SHARE, NumberFormat, infer_format, parse_cells, parse_number
-from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
-from pyspar.wording import list_some
+from pyspar.sources.files.formats import check_unique, describe_file
+from pyspar.sources.files.messages import unreadable_file_error
+from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile, build_batch
+from pyspar.sources.files.text import describe_text_column, parse_columns
 
 arrow: Any = need("pyarrow", "cli")
 
@@ -71,6 +62,7 @@ class ParquetFile(RowFile):
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
         buffer = max(4096, min(1 << 17, _BUFFER_BYTES // len(plan.names)))
         options = {"pre_buffer": False, "buffer_size": buffer, "page_checksum_verification": True}
+        styles = {name: self.column(name).style for name in plan.numbers}
         before = 0
         for file in self.files:
             first = 0
@@ -78,7 +70,10 @@ class ParquetFile(RowFile):
                 for batch in opened.iter_batches(plan.rows_within(self.batch_bytes), columns=plan.names):
                     rows = first + batch.num_rows
                     done = before + file.n_bytes * rows // file.n_rows
-                    yield convert_batch(batch, plan, self.role, file.path, first, done)
+                    columns, bad = parse_columns(dict(zip(batch.schema.names, batch.columns)), styles, first)
+                    if plan.identity is not None:
+                        columns[plan.identity] = without_views(columns[plan.identity])
+                    yield build_batch(columns, plan, file.path, first, done, bad)
                     first = rows
             before += file.n_bytes
 
@@ -92,10 +87,12 @@ def open_file(path: Path, role: str, batch_bytes: int) -> ParquetFile:
     text = [name for name, column in files[0].columns.items() if column.type_name.endswith("string")]
     if text:
         with _open(files[0].path, role, pre_buffer=False) as opened:
-            formats = find_number_text(next(opened.iter_batches(_SAMPLE_ROWS, columns=text)), typed=True)
+            sample = next(opened.iter_batches(_SAMPLE_ROWS, columns=text))
+        found = {name: _find_numbers(files[0].columns[name], sample.column(name)) for name in text}
         for file in files:
-            file.columns.update({name: file.columns[name].with_format(style) for name, style in formats.items()
-                                 if name in file.columns})  # fmt: skip
+            for name, column in file.columns.items():
+                if column.type_name.endswith("string"):  # the column may have a numeric type in another file
+                    file.columns[name] = found.get(name, column)
     columns = tuple(_join_column(name, files) for name in files[0].columns)
     return ParquetFile(path, role, columns, n_rows, sum(file.n_bytes for file in files), batch_bytes, files)
 
@@ -129,7 +126,7 @@ def _read_footer(path: Path, role: str) -> _Footer:
     with _open(path, role) as file:
         schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
     check_unique(schema.names, describe_file(role, path))
-    return _Footer(path, n_rows, n_bytes, {field.name: convert_field(field) for field in schema})
+    return _Footer(path, n_rows, n_bytes, {field.name: _convert_field(field) for field in schema})
 
 
 def _join_column(name: str, files: tuple[_Footer, ...]) -> Column:
@@ -139,99 +136,24 @@ def _join_column(name: str, files: tuple[_Footer, ...]) -> Column:
         return first
     type_names = " or ".join(sorted({column.type_name for column in (first, *others)}))
     eps = max(column.eps for column in (first, *others))
-    return Column(name, np.dtype(np.float64), type_names, eps, first.style)
+    return Column(name, np.dtype(np.float64), type_names, eps, first.style, first.example)
 
 
-def convert_field(field: Any) -> Column:
+def _convert_field(field: Any) -> Column:
     """Return the column of an Arrow field. Floating, whole and boolean types are numeric."""
     types, kind = arrow.types, field.type
     numeric = types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
     return Column.of(field.name, np.dtype(kind.to_pandas_dtype()) if numeric else None, str(kind))
 
 
-def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is text."""
-    return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind))
-
-
-def find_number_text(batch: Any, *, prefer_comma: bool = False, typed: bool = False) -> dict[str, NumberFormat]:
-    """Return the formats of the text columns of a record batch that contain mostly numbers.
-
-    In a format with types (``typed``), text that consists of whole numbers only is a code and stays text.
-    """
-    formats: dict[str, NumberFormat] = {}
-    for name, column in zip(batch.schema.names, batch.columns):
-        if not is_text(column.type):
-            continue
-        counts = Counter(text for text in column.to_pylist() if text is not None)
-        if typed and all(text.isdigit() for text in counts):
-            continue
-        style = infer_format(counts, prefer_comma=prefer_comma)
-        if parse_cells(counts, style)[2] > MIN_NUMBER_SHARE:
-            formats[name] = style
-    return formats
-
-
-def convert_batch(batch: Any, plan: ReadPlan, role: str, path: Path, first: int, n_bytes: int) -> RowBatch:
-    """Convert a record batch of Arrow to arrays, and raise InputError for bad cells and missing values."""
-    columns = dict(zip(batch.schema.names, batch.columns))
-    n_bad = 0
-    for name in plan.numbers:
-        if is_text(columns[name].type):
-            style = plan.formats.get(name, NumberFormat())
-            columns[name], bad = _parse_text(columns[name], style)
-            if style.is_unproven:
-                _check_decimal_mark(bad, style, describe_file(role, path, name), path, first)
-            if bad and not plan.missing_features:
-                cells = [(name, first + row, text) for row, text in bad]
-                raise bad_cells_error(cells, path, role, label=plan.label)
-            n_bad += len(bad)
-    incomplete = [] if plan.missing_features else [name for name in plan.features if columns[name].null_count]
-    if incomplete:
-        others = f"; values are also missing in {list_some(incomplete[1:], 20)}" if len(incomplete) > 1 else ""
-        fix = f"{others}; impute missing values with --bad-cells impute, drop such rows, or {suggest_drop(incomplete)}"
-    elif plan.label is not None and not plan.missing_labels and columns[plan.label].null_count:
-        incomplete, fix = [plan.label], "; ignore such rows with --drop-unlabelled"
-    if incomplete:
-        missing = columns[incomplete[0]].is_null().to_numpy(zero_copy_only=False)
-        row = first + int(np.flatnonzero(missing)[0])
-        where = describe_file(role, path, incomplete[0])
-        raise InputError(f"{where}: missing value in {describe_rows([row], path)}{fix}")
-    X = np.empty((batch.num_rows, len(plan.features)), plan.dtype, order="F")
-    for j, name in enumerate(plan.features):
-        X[:, j] = _as_floats(columns[name]) if plan.missing_features else columns[name].to_numpy(zero_copy_only=False)
-    y = None if plan.label is None else _as_floats(columns[plan.label])
-    ids = None if plan.identity is None else without_views(columns[plan.identity])
-    return RowBatch(X, y, ids, path, first, n_bytes, n_bad=n_bad)
+def _find_numbers(column: Column, cells: Any) -> Column:
+    """Return a text column as numbers if its first cells are; text that consists of whole numbers only is a code."""
+    is_code = all(text is None or text.isdigit() for text in cells.to_pylist())
+    found = column if is_code else describe_text_column(column.name, cells)
+    return column if found.dtype is None else found
 
 
 def without_views(column: Any) -> Any:
     """Return an Arrow column of text or bytes without views into other buffers, which pandas cannot read."""
     plain = {"string_view": arrow.string(), "binary_view": arrow.binary()}.get(str(column.type))
     return column if plain is None else column.cast(plain)
-
-
-def _as_floats(column: Any) -> Any:
-    """Return an Arrow column as float64, with NaN for missing values."""
-    return column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _parse_text(column: Any, style: NumberFormat) -> tuple[Any, list[tuple[int, str]]]:
-    """Return a text column as numbers, with null for missing values and bad cells; and the bad cells."""
-    cells = column.to_pylist()
-    numbers = [math.nan if text is None else parse_number(text, style) for text in cells]
-    bad = [(row, text) for row, (text, number) in enumerate(zip(cells, numbers)) if number is None]
-    return arrow.array(numbers, arrow.float64(), from_pandas=True), bad  # from_pandas: NaN is missing
-
-
-def _check_decimal_mark(bad: list[tuple[int, str]], style: NumberFormat, where: str, path: Path, first: int) -> None:
-    """Raise InputError for a cell that proves the other decimal mark than that of earlier, ambiguous cells."""
-    other = replace(style, decimal_comma=not style.decimal_comma)
-    for row, text in bad:
-        if parse_number(text, other) is not None:
-            mark, others = ("comma", "point") if style.decimal_comma else ("point", "comma")
-            raise InputError(
-                f"{where}: {text!r} in {describe_rows([first + row], path)} has a decimal {others}, but "
-                f"{style.ambiguous!r} in the first rows was read with a decimal {mark}; write all cells in one format, "
-                "or do not stream"
-            )

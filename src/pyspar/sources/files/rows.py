@@ -1,8 +1,8 @@
 """Files of rows that are read in batches of bounded size: the base class of all formats.
 
 A batch of features is an array. It is float32 if every chosen column is float32, otherwise float64; whole numbers and
-booleans become float64. Columnar formats return it in Fortran order, so that copying column by column is fast. Missing
-and infinite values raise an InputError that names the file, the column and the row.
+booleans become float64. Columnar formats return it in Fortran order, so that copying column by column is fast. Bad
+cells, missing and infinite values raise an InputError that names the file, the column and the row.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError
-from pyspar.sources.files.header import describe_file, describe_rows, suggest_column
-from pyspar.sources.files.number_text import PLAIN, NumberFormat
+from pyspar.sources.files.formats import describe_file
+from pyspar.sources.files.messages import BadCell, bad_cells_error, describe_rows, suggest_column, suggest_drop
+from pyspar.sources.files.number_text import NumberFormat
 from pyspar.sources.stream import read_ahead
+from pyspar.wording import list_some
 
 BATCH_BYTES = 16_000_000
 """Large enough for a fast matrix product, small enough that several batches fit into memory."""
@@ -37,7 +39,7 @@ class Column:
     """A column: its name, its numpy dtype (None if it is not numeric), and the name of its type in the file.
 
     ``eps`` is the relative precision of the values. It is coarser than that of the dtype if files differ. ``style`` is
-    the format of numbers that are read as text. ``written`` is the format of others, if it is known.
+    the format of text that is read as numbers, and ``example`` one of its cells with separators or signs, or ''.
     """
 
     name: str
@@ -45,25 +47,20 @@ class Column:
     type_name: str
     eps: float = EPS64
     style: NumberFormat | None = None
-    written: NumberFormat = PLAIN
+    example: str = ""
 
     @classmethod
     def of(cls, name: str, dtype: np.dtype[Any] | None, type_name: str) -> Column:
         floating = dtype is not None and dtype.kind == "f"
         return cls(name, dtype, type_name, max(EPS64, float(np.finfo(dtype).eps)) if floating else EPS64)
 
-    def with_format(self, style: NumberFormat) -> Column:
-        """Return a text column as a column of numbers in a format; other columns do not change."""
-        is_text = self.dtype is None and self.type_name.endswith("string")
-        return replace(self, dtype=np.dtype(np.float64), style=style) if is_text else self
-
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Some rows of one file: features, labels, and the ids that are passed through.
+    """Some rows of one file: features and labels with NaN for missing values, and ids that are passed through.
 
     ``first`` is the number of the first row in the file ``path``. ``rows`` and ``n_bytes`` count everything that is
-    read so far, over all files. ``n_bad`` counts the bad cells of this batch that are NaN now.
+    read so far, over all files. ``bad`` are the bad cells of this batch, which are NaN.
     """
 
     X: Any
@@ -73,15 +70,14 @@ class RowBatch:
     first: int
     n_bytes: int
     rows: int = 0
-    n_bad: int = 0
+    bad: Sequence[BadCell] = ()
 
 
 @dataclass(frozen=True)
 class ReadPlan:
     """The columns to read, the dtype of the features, and whether labels and features may be missing.
 
-    With ``missing_features`` missing values and bad cells are NaN instead of an error. ``formats`` are the formats of
-    text columns that are read as numbers.
+    With ``missing_features`` bad cells may be missing too.
     """
 
     features: tuple[str, ...]
@@ -90,7 +86,6 @@ class ReadPlan:
     dtype: np.dtype[Any]
     missing_labels: bool
     missing_features: bool
-    formats: Mapping[str, NumberFormat]
 
     @property
     def numbers(self) -> list[str]:
@@ -165,31 +160,30 @@ class RowFile(ABC):
             raise InputError(f"{self._where}: no numeric column to use as a feature; add one")
         is_single = all(np.dtype(numbers[name].dtype).name in ("float16", "float32") for name in columns)
         dtype = np.dtype(np.float32 if is_single else np.float64)
-        formats = {name: column.style for name, column in numbers.items() if column.style is not None}
-        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels, missing_features, formats)
+        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels, missing_features)
         self._check_files(plan)
         return self._read_ahead(plan, progress)
 
     @abstractmethod
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
-        """Yield the rows in order, and raise InputError for missing values."""
+        """Yield the rows in order, with NaN for missing values and bad cells."""
 
     def _check_files(self, plan: ReadPlan) -> None:  # noqa: B027 - only folders need it
         """Raise InputError if files of a folder differ in the chosen columns."""
 
     def _read_ahead(self, plan: ReadPlan, progress: ProgressCallback | None) -> Generator[RowBatch]:
-        with closing(read_ahead(self._read_finite(plan))) as batches:
+        with closing(read_ahead(self._read_checked(plan))) as batches:
             for batch in batches:
                 yield batch
                 if progress is not None:
                     progress(batch.rows, batch.n_bytes)
 
-    def _read_finite(self, plan: ReadPlan) -> Iterator[RowBatch]:
+    def _read_checked(self, plan: ReadPlan) -> Iterator[RowBatch]:
         rows = 0
         for batch in self._read_batches(plan):
             if len(batch.X) == 0:
                 continue
-            _check_finite(self.role, batch, plan)
+            _check_values(self.role, batch, plan)
             rows += len(batch.X)
             yield replace(batch, rows=rows)
         if rows == 0:
@@ -200,19 +194,54 @@ class RowFile(ABC):
         return describe_file(self.role, self.path)
 
 
-def _check_finite(role: str, batch: RowBatch, plan: ReadPlan) -> None:
+def build_batch(
+    columns: Mapping[str, Any], plan: ReadPlan, path: Path, first: int, n_bytes: int, bad: Sequence[BadCell] = ()
+) -> RowBatch:
+    """Return a batch of Arrow columns; the features and the label are numbers."""
+    n_rows = len(next(iter(columns.values())))
+    X = np.empty((n_rows, len(plan.features)), plan.dtype, order="F")
+    for j, name in enumerate(plan.features):
+        X[:, j] = (
+            _as_floats(columns[name]) if columns[name].null_count else columns[name].to_numpy(zero_copy_only=False)
+        )
+    y = None if plan.label is None else _as_floats(columns[plan.label])
+    return RowBatch(X, y, None if plan.identity is None else columns[plan.identity], path, first, n_bytes, bad=bad)
+
+
+def _as_floats(column: Any) -> Any:
+    """Return an Arrow column as float64, with NaN for missing values."""
+    return column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+
+
+def _check_values(role: str, batch: RowBatch, plan: ReadPlan) -> None:
+    """Raise InputError for bad cells, missing values and infinity."""
+    if batch.bad and not plan.missing_features:
+        raise bad_cells_error(batch.bad, batch.path, role, label=plan.label)
     # max and min propagate NaN, and do not allocate memory of the size of the batch.
     with np.errstate(invalid="ignore"):
         high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
     suspects = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
-    columns = [(plan.features[j], batch.X[:, j], plan.missing_features) for j in suspects]
+    columns = {plan.features[j]: (batch.X[:, j], plan.missing_features) for j in suspects}
     if plan.label is not None:
-        columns.append((plan.label, batch.y, plan.missing_labels))
-    for name, values, may_be_missing in columns:
-        wrong = ~(np.abs(values, dtype=np.float64) < MAX_MAGNITUDE) & ~(may_be_missing & np.isnan(values))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+        columns[plan.label] = (batch.y, plan.missing_labels)
+    incomplete = [name for name, (values, may_be_missing) in columns.items()
+                  if not may_be_missing and np.isnan(values).any()]  # fmt: skip
+    for name, (values, _) in columns.items():
+        wrong = np.isnan(values) if name in incomplete else np.abs(values, dtype=np.float64) >= MAX_MAGNITUDE
+        if not wrong.any():
+            continue
+        row = int(np.flatnonzero(wrong)[0])
+        where, place = describe_file(role, batch.path, name), describe_rows([batch.first + row], batch.path)
+        if name not in incomplete:
             raise InputError(
-                f"{describe_file(role, batch.path, name)}: values must be finite and below {MAX_MAGNITUDE:g}, got "
-                f"{values[row]:g} in {describe_rows([batch.first + row], batch.path)}; correct it, or drop such rows"
+                f"{where}: values must be finite and below {MAX_MAGNITUDE:g}, got {values[row]:g} in {place}; "
+                "correct it, or drop such rows"
             )
+        if name == plan.label:
+            raise InputError(f"{where}: missing value or nan in {place}; ignore such rows with --drop-unlabelled")
+        features = [other for other in incomplete if other != plan.label]
+        others = f"; values are also missing in {list_some(features[1:], 20)}" if len(features) > 1 else ""
+        raise InputError(
+            f"{where}: missing value or nan in {place}{others}; impute missing values with --bad-cells impute, drop "
+            f"such rows, or {suggest_drop(features)}"
+        )

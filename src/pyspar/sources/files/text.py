@@ -1,8 +1,7 @@
-"""Delimited text (CSV, TSV, gzipped or not), read in blocks.
+"""Delimited text (CSV, TSV, gzipped or not), read in blocks, and columns of text that are read as numbers.
 
-Types are inferred from the first block. Whole numbers are then read as float64, so that fractions may follow later.
-Arrow parses numbers. A column with a cell that Arrow rejects is read as text from there on and parsed by
-``number_text``, which reads separators and signs, and names bad cells.
+Arrow splits the records, and every cell is read as text. The first block determines the decimal mark of the file, and
+which columns are numbers. Arrow then parses plain numbers. ``number_text`` parses separators and signs.
 """
 
 from __future__ import annotations
@@ -13,100 +12,221 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pyspar.core.arrays import EPS64
 from pyspar.errors import InputError, need
-from pyspar.sources.files.header import (
-    MISSING_MARKS,
+from pyspar.sources.files.formats import (
     check_unique,
     describe_file,
+    expected_separator,
     open_text,
+    read_header,
     separator_of,
-    shorten_error,
-    unreadable_file_error,
 )
-from pyspar.sources.files.number_text import NumberFormat, infer_format
-from pyspar.sources.files.parquet import convert_batch, convert_field, find_number_text, is_text
-from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile
+from pyspar.sources.files.messages import BadCell, shorten_error, unreadable_file_error
+from pyspar.sources.files.number_text import (
+    MISSING_MARKS,
+    PLAIN,
+    NumberFormat,
+    infer_format,
+    is_plain,
+    parse_number,
+    show_decimal_mark,
+)
+from pyspar.sources.files.rows import Column, ReadPlan, RowBatch, RowFile, build_batch
 
 arrow: Any = need("pyarrow", "cli")
+compute: Any = need("pyarrow.compute", "cli")
 csv_reader: Any = need("pyarrow.csv", "cli")
 
-_READ_ERRORS = (arrow.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+_READ_ERRORS = (arrow.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 _SAMPLE_CELLS = 20_000
-"""The number of cells at the start of a file whose text shows how numbers are written."""
-
-_INVALID_CELL = re.compile(r"In CSV column #(\d+):(?: Row #(\d+):)? .*?invalid value (.*)$")
-"""What Arrow says of a cell that has not the type of its column."""
+"""The number of cells at the start of a file that show the decimal mark."""
 
 
 @dataclass(frozen=True, eq=False)
 class DelimitedFile(RowFile):
-    """The rows of one delimited text file."""
+    """The rows of one delimited text file.
+
+    ``decimal_mark`` is '' unless semicolons separate the fields. ``header`` are the names in the file, where several
+    may be empty.
+    """
 
     separator: str
-    decimal_point: str
+    decimal_mark: str
+    header: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        expected, notes = expected_separator(self.path), []
+        if self.separator != expected:
+            notes.append(f"the fields are separated by {self.separator!r} instead of {expected!r}")
+        if self.decimal_mark == ",":
+            notes.append("decimal commas are read as decimal points")
+        return (f"{self.role}: {'; '.join(notes)}",) if notes else ()
+
+    def read_columns(self, as_text: Collection[str], verbatim: Collection[str | None]) -> tuple[Any, list[BadCell]]:
+        """Return all rows as an Arrow table of numbers and text, and the bad cells, which are missing in it.
+
+        The columns ``as_text`` stay text. Those in ``verbatim`` are unchanged, including marks of missing values.
+        """
+        names = [column.name for column in self.columns]
+        styles = {column.name: column.style for column in self.columns if column.name not in verbatim}
+        styles |= {name: None for name in as_text if name in styles}
+        blocks, bad, first = [], [], 0
+        for block, _ in self._read_cells(range(len(names))):
+            columns, wrong = parse_columns(dict(zip(names, block.columns)), styles, first)
+            blocks.append(arrow.record_batch(list(columns.values()), names))
+            bad += wrong
+            first += block.num_rows
+        if first == 0:
+            raise InputError(f"{describe_file(self.role, self.path)}: the file has a header and no rows")
+        return arrow.Table.from_batches(blocks), bad
 
     def _read_batches(self, plan: ReadPlan) -> Iterator[RowBatch]:
-        formats = dict(plan.formats)
-        first = 0
-        fractional: set[str] = set()  # columns with fractions, which prove the decimal mark
-        while True:
-            try:
-                for batch in self._read_from(first, replace(plan, formats=formats)):
-                    yield batch
-                    first += len(batch.X)
-                    if self.separator == ";":
-                        columns = dict(zip(plan.features, batch.X.T))
-                        columns |= {} if plan.label is None else {plan.label: batch.y}
-                        fractional |= {name for name, x in columns.items() if (x[np.isfinite(x)] % 1.0).any()}
-                return
-            except _READ_ERRORS as error:
-                name = self._rejected_column(error)
-                if name is None or name in formats:
-                    raise _text_file_error(error, self.path, self.role, self.names) from error
-                # As in memory, a comma that could be either is a decimal comma if semicolons separate the fields.
-                is_open = self.separator == ";" and name not in fractional
-                formats[name] = NumberFormat(decimal_comma=self.decimal_point == "," or is_open)
+        styles, first = {name: self.column(name).style for name in plan.numbers}, 0
+        for block, position in self._read_cells([self.names.index(name) for name in plan.names]):
+            columns, bad = parse_columns(dict(zip(plan.names, block.columns)), styles, first)
+            yield build_batch(columns, plan, self.path, first, position, bad)
+            first += block.num_rows
 
-    def _read_from(self, start: int, plan: ReadPlan) -> Iterator[RowBatch]:
-        """Yield the batches from a row on, which is the first row of a batch."""
-        boolean = {column.name for column in self.columns if column.dtype == np.bool_}
-        types = {name: arrow.bool_() if name in boolean else arrow.float64() for name in plan.names}
-        types |= {name: arrow.string() for name in [*plan.formats, plan.identity] if name is not None}
-        first = 0
-        with _CountingReader(self.path) as file:
-            for batch in _open_csv(file, self.separator, self.decimal_point, self.batch_bytes, types):
-                if first >= start:
-                    yield convert_batch(batch, plan, self.role, self.path, first, file.position)
-                first += batch.num_rows
-            if file.quotes and first + 1 < file.lines:
-                _check_quotes(self.path, self.role, self.separator)
-
-    def _rejected_column(self, error: Exception) -> str | None:
-        """Return the column of floats in which Arrow found another cell, or None if the error has another cause."""
-        invalid = _INVALID_CELL.search(shorten_error(error))
-        name = None if invalid is None or int(invalid[1]) >= len(self.names) else self.names[int(invalid[1])]
-        return None if name is None or self.column(name).dtype == np.bool_ else name
+    def _read_cells(self, positions: Collection[int]) -> Iterator[tuple[Any, int]]:
+        """Yield blocks of some columns as text, and the position in the file on disk after each."""
+        try:
+            with _CountingReader(self.path) as file:
+                n_records = 1
+                for block in _open_csv(file, self.separator, [self.header[j] for j in positions], self.batch_bytes):
+                    n_records += block.num_rows
+                    yield block, file.position
+                if file.quotes % 2 or (file.quotes and n_records < file.lines):
+                    _check_quotes(self.path, self.role, self.separator)
+        except _READ_ERRORS as error:
+            raise _text_file_error(error, self.path, self.role) from error
 
 
 def open_file(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
-    """Read the header, and infer the types from the first block."""
+    """Read the header, and infer the decimal mark and the columns of numbers from the first block."""
     try:
         separator = separator_of(path)
-        decimal_point, schema, formats = _infer_schema(path, separator, batch_bytes)
+        header = read_header(path, separator)
+        with _CountingReader(path) as file:
+            block = next(iter(_open_csv(file, separator, header, batch_bytes)), None)
     except _READ_ERRORS as error:
-        raise _text_file_error(error, path, role, ()) from error
-    check_unique([name for name in schema.names if name], describe_file(role, path))
-    columns = _describe_columns(schema, formats, path, separator, decimal_point)
-    return DelimitedFile(path, role, columns, None, path.stat().st_size, batch_bytes, separator, decimal_point)
+        raise _text_file_error(error, path, role) from error
+    where = describe_file(role, path)
+    check_unique([name for name in header if name], where)
+    cells = [] if block is None else block.columns
+    # Programs that write semicolons often write decimal commas.
+    mark = _find_decimal_mark(cells, where) if separator == ";" else ""
+    columns = tuple(
+        describe_text_column(name or f"Unnamed: {j}", column, mark)
+        for j, (name, column) in enumerate(zip(header, cells or [arrow.array([], arrow.string())] * len(header)))
+    )
+    n_bytes = path.stat().st_size
+    return DelimitedFile(path, role, columns, None, n_bytes, batch_bytes, separator, mark, tuple(header))
+
+
+def describe_text_column(name: str, cells: Any, file_mark: str = "") -> Column:
+    """Return the column of some text cells: numbers with their format, or text. Without values it is numbers."""
+    known, dtype = _remove_marks(cells), np.dtype(np.float64)
+    usual = NumberFormat(decimal_comma=file_mark == ",")
+    if known.null_count == len(known):
+        return Column(name, dtype, "null", EPS64, usual)
+    if _parse_plain(known, usual) is not None:
+        return Column(name, dtype, "string", EPS64, usual)
+    counts = Counter(text for text in known.to_pylist() if text is not None)
+    style = infer_format(counts, file_mark)
+    if style is None:
+        return Column(name, None, "string")
+    numbers = (text for text in counts if not np.isnan(parse_number(text, style) or np.nan))
+    marked = (text for text in numbers if not is_plain(text.replace(",", ".") if usual.decimal_comma else text))
+    return Column(name, dtype, "string", EPS64, style, next(marked, ""))
+
+
+def read_text_cells(name: str, texts: Sequence[str | None]) -> tuple[Column, Any, list[tuple[int, str]]]:
+    """Return the column of some texts, their numbers with NaN for missing and bad cells, and the bad cells."""
+    cells = arrow.array(texts, arrow.string())
+    column = describe_text_column(name, cells)
+    values, bad = _parse(cells, column.style or PLAIN)
+    return column, values.to_numpy(zero_copy_only=False), bad
+
+
+def _remove_marks(cells: Any) -> Any:
+    """Return text with null for the marks of missing values."""
+    return compute.if_else(compute.is_in(cells, arrow.array(MISSING_MARKS, cells.type)), None, cells)
+
+
+def parse_columns(
+    columns: Mapping[str, Any], styles: Mapping[str, NumberFormat | None], first: int
+) -> tuple[dict[str, Any], list[BadCell]]:
+    """Return columns with numbers in place of the text in ``styles``, and the bad cells; ``first`` is the first row.
+
+    Text without a format only loses its marks of missing values. Other columns do not change.
+    """
+    read, bad = dict(columns), []
+    for name, style in styles.items():
+        if is_text(columns[name]):
+            read[name], wrong = (_remove_marks(columns[name]), []) if style is None else _parse(columns[name], style)
+            bad += [BadCell(name, first + row, text) for row, text in wrong]
+    return read, bad
+
+
+def is_text(cells: Any) -> bool:
+    """Return whether an Arrow column is text."""
+    return bool(arrow.types.is_string(cells.type) or arrow.types.is_large_string(cells.type))
+
+
+def _parse(cells: Any, style: NumberFormat) -> tuple[Any, list[tuple[int, str]]]:
+    """Return text as numbers, with null for missing values and bad cells; and rows and texts of the bad cells."""
+    values = _parse_plain(cells, style)
+    if values is not None:
+        return values, []
+    known = _remove_marks(cells)
+    values = _parse_plain(known, style)
+    if values is not None:
+        return values, []
+    encoded = known.dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    numbers = [parse_number(text, style) for text in texts]
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(np.isin(codes, [code for code, number in enumerate(numbers) if number is None]))
+    values = arrow.array(numbers, arrow.float64(), from_pandas=True).take(encoded.indices)  # NaN is missing
+    return values, [(int(row), texts[codes[row]]) for row in rows]
+
+
+def _parse_plain(cells: Any, style: NumberFormat) -> Any:
+    """Return cells without separators and signs as numbers, or None if a cell has any or should have a sign."""
+    if style.sign:
+        return None
+    if style.decimal_comma:
+        if compute.any(compute.match_substring(cells, ".")).as_py():
+            return None
+        cells = compute.replace_substring(cells, ",", ".")
+    try:
+        return cells.cast(arrow.float64())
+    except arrow.ArrowInvalid:
+        return None
+
+
+def _find_decimal_mark(columns: Sequence[Any], where: str) -> str:
+    """Return the decimal mark that most of the first cells of a file show; raise InputError if it is open."""
+    n_rows = _SAMPLE_CELLS // max(len(columns), 1) + 1
+    cells = [text for column in columns for text in column.slice(0, n_rows).to_pylist()]
+    shown = {text: show_decimal_mark(text) for text in cells}
+    counts = Counter(shown[text] for text in cells)
+    if counts["?"] and counts[","] == counts["."]:
+        undecided = next(text for text, mark in shown.items() if mark == "?")
+        raise InputError(
+            f"{where}: {undecided!r} may have a decimal mark or a thousands separator, and no cell decides; write the "
+            "numbers without thousands separators, or separate the fields by commas to have decimal points"
+        )
+    return "," if counts[","] > counts["."] else "."
 
 
 class _CountingReader(io.RawIOBase):
@@ -136,65 +256,20 @@ class _CountingReader(io.RawIOBase):
         return True
 
 
-def _open_csv(
-    file: _CountingReader, separator: str, decimal_point: str, block: int, types: dict[str, Any] | None
-) -> Any:
+def _open_csv(file: _CountingReader, separator: str, names: list[str], block: int) -> Any:
     return csv_reader.open_csv(
         arrow.PythonFile(file, mode="r"),
         # Arrow numbers the rows in its messages only with one thread.
         read_options=csv_reader.ReadOptions(block_size=block, use_threads=False),
         parse_options=csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=csv_reader.ConvertOptions(
-            null_values=MISSING_MARKS, decimal_point=decimal_point, column_types=types,
-            include_columns=None if types is None else list(types),
+            column_types=dict.fromkeys(names, arrow.string()), include_columns=names
         ),
-    )  # fmt: skip
-
-
-def _infer_schema(path: Path, separator: str, block: int) -> tuple[str, Any, dict[str, NumberFormat]]:
-    """Return the decimal point, the types, and the formats of text columns that contain mostly numbers.
-
-    With a semicolon as separator the decimal point may be a comma.
-    """
-    candidates = []
-    for point in (".", ",") if separator == ";" else (".",):
-        formats: dict[str, NumberFormat] = {}
-        with _CountingReader(path) as file:
-            reader = _open_csv(file, separator, point, block, None)
-            if any(is_text(kind) for kind in reader.schema.types):
-                with suppress(StopIteration):  # a header without rows
-                    formats = find_number_text(reader.read_next_batch(), prefer_comma=separator == ";")
-        n_numeric = 0.5 * len(formats) + sum(convert_field(field).dtype is not None for field in reader.schema)
-        candidates.append((n_numeric, point, reader.schema, formats))
-    return max(candidates, key=lambda candidate: candidate[0])[1:]
-
-
-def _describe_columns(
-    schema: Any, formats: dict[str, NumberFormat], path: Path, separator: str, decimal_point: str
-) -> tuple[Column, ...]:
-    """Return the columns, with the formats in which the first rows are written.
-
-    Whole numbers, text with numbers, and columns without values in the first block are read as float64.
-    """
-    counts: list[Counter[str]] = [Counter() for _ in schema]
-    with open_text(path) as file:
-        for record in islice(csv.reader(file, delimiter=separator), 1, max(2, _SAMPLE_CELLS // max(len(counts), 1))):
-            for cells, cell in zip(counts, record):
-                cells[cell] += bool(cell)
-    columns = []
-    for field, cells in zip(schema, counts):
-        column = convert_field(field)
-        if column.name in formats:
-            column = column.with_format(formats[column.name])
-        elif column.dtype != np.bool_ and (column.dtype is not None or column.type_name == "null"):
-            written = infer_format(+cells, decimal_comma=decimal_point == ",")
-            column = replace(column, dtype=np.dtype(np.float64), written=written)
-        columns.append(column)
-    return tuple(columns)
+    )
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:
-    """Raise InputError for a quote that is never closed, in a file with fewer records than lines.
+    """Raise InputError for a quote that is never closed, in a file with an odd quote or fewer records than lines.
 
     Arrow reads the rest of the file as the text inside that quote, and silently loses rows.
     """
@@ -210,10 +285,10 @@ def _check_quotes(path: Path, role: str, separator: str) -> None:
                 ) from error
 
 
-def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, ...]) -> InputError:
+def _text_file_error(error: Exception, path: Path, role: str) -> InputError:
     """Return an InputError for an error of Arrow, gzip or the operating system."""
     where, reason = describe_file(role, path), shorten_error(error)
-    if isinstance(error, UnicodeDecodeError):
+    if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
         return InputError(f"{where}: the text is not UTF-8 ({reason}); save the file as UTF-8")
     if "Empty CSV" in reason:
         return InputError(f"{where}: the file is empty; it must have a header and rows")
@@ -222,13 +297,5 @@ def _text_file_error(error: Exception, path: Path, role: str, names: tuple[str, 
         return InputError(
             f"{where}: record {row} must have {expected} fields as in the header (record 1), got {fields}; correct the "
             "line, and quote fields that contain the separator"
-        )
-    if invalid := _INVALID_CELL.search(reason):
-        column, row, value = invalid.groups()
-        name = names[int(column)] if int(column) < len(names) else column
-        record = f" in record {row}" if row else ""
-        return InputError(
-            f"{describe_file(role, path, name)}: the column must be numeric as in the first rows, got {value}{record} "
-            "(the header is record 1); correct the value, or choose other columns"
         )
     return unreadable_file_error(path, role, error, "gzip" if path.suffix.lower() == ".gz" else "delimited text")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspar.sources.files.header import PARQUET, decoded_size, exceeds_memory, format_of, free_memory
+from pyspar.sources.files.formats import PARQUET, decoded_size, exceeds_memory, format_of, free_memory
 
 
 def test_a_damaged_file_has_its_size_on_disk(tmp_path):
@@ -28,7 +28,7 @@ def test_a_folder_contains_parquet_files(name, tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_the_limit_of_the_process_counts_as_free_memory():
     code = (
-        "import resource; from pyspar.sources.files.header import free_memory; "
+        "import resource; from pyspar.sources.files.formats import free_memory; "
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
         "resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1)); print(free_memory())"
     )
