@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.shifts.sets import CHECK, REGISTER, RESERVE, Shift
+from benchmarks.shifts.sets import BLIND, CHECK, REGISTER, RESERVE, Shift
 from benchmarks.trust.__main__ import COMMAND, PARTS, RANDOM_SPLITS, list_part_tasks
 from benchmarks.trust.alternatives import VARIANTS, ratio_rows, stretch_rows, threshold_rows, variant_rows
 from benchmarks.trust.check import (
@@ -44,7 +44,7 @@ def test_the_file_is_learnt_from_the_records_of_the_named_parts(records, experie
     assert f"tenth of the {len(experience['sets'])} data sets was left out" in page
 
 
-@pytest.mark.parametrize("part", [RESERVE, CHECK])
+@pytest.mark.parametrize("part", [RESERVE, CHECK, BLIND])
 def test_the_intervals_of_the_package_hold_on_the_held_out_parts(records, experience, part):
     held_out = [r for r in records if r["part"] == part and r["regressor"] in KINDS["linear"]]
     assert not {r["set"] for r in held_out} & set(experience["sets"])
