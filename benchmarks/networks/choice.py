@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.shifts.sets import BLIND, CHECK, REGISTER, RESERVE, Task
 
 DESIGN_PARTS = ("last", "final")
-"""The parts whose results led to the rule "refit". The results on ``reserve`` led to the current test."""
+"""The parts whose results led to the rule "refit". Later tests of the corrections were also chosen on other parts."""
 PARTS = (*DESIGN_PARTS, RESERVE, CHECK, BLIND)
 FEWEST_SOURCE_ROWS = 1000
 FEWEST_TARGET_ROWS = 300

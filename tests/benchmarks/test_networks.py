@@ -13,11 +13,14 @@ pytest.importorskip("benchmarks.networks", reason="the benchmarks are not part o
 import torch
 from benchmarks.networks import __main__ as command
 from benchmarks.networks import choice, outlier, report, scoring, training
-from benchmarks.shifts.sets import REGISTER
+from benchmarks.shifts.sets import BLIND, CHECK, REGISTER
 from benchmarks.shifts.sets.shift import Shift, last_third
 
 SMALL = "64-64 ReLU"
-PAGES = ("docs/networks.md", "README.md")
+PAGES = (
+    "docs/networks.md", "README.md", "docs/faq.md", "docs/decisions/0027-the-refit-is-tested.md",
+    "docs/evidence-summary.md",
+)  # fmt: skip
 
 
 def loader(rows: int = 300):
@@ -128,7 +131,9 @@ def test_the_command_writes_the_page_from_the_records(tiny, tmp_path, monkeypatc
     record = scoring.read(path)[tiny, SMALL, "validation rows", "spar"]
     assert f"| {record['ratio']:.3f} |" in page
     assert page.index("## Unmet requirements") < page.index("## Repaired with training rows")
-    assert re.search(r"`bayes` .* 6 repairs", page)
+    assert re.search(r"`bayes` .* 4 repairs", page)  # of the two other small networks
+    assert "The wide network was not run on `last`." in page
+    assert page.split("\n\n")[1].startswith("**The requirement is not met on `last` (1 sets).**")
     assert "| tiny | last | y | low a → high a | 140 | 40 | 100 | 5 |" in page
 
     monkeypatch.setattr(command, "chosen", None)  # the names come from the records
@@ -156,14 +161,72 @@ def test_the_committed_page_is_that_of_the_committed_records(tmp_path, monkeypat
     assert (tmp_path / "page.md").read_text() == committed
 
 
-def test_the_pages_quote_the_numbers_of_the_records():
-    records = scoring.read(scoring.RECORDS)
-    names = sorted({name for name, *_ in records})
-    trained, validation = (
+def summaries_of_bayes(records, names):
+    """Return the summaries of "bayes" with the small networks: training rows, then validation rows."""
+    return [
         next(s for s in report.summaries(records, names, training.REQUIRED, rows) if s.method == "bayes")
         for rows in scoring.ROWS
-    )
-    guide, readme = (" ".join((report.PAGE.parents[1] / page).read_text().split()) for page in PAGES)
+    ]
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return scoring.read(scoring.RECORDS)
+
+
+@pytest.fixture(scope="module")
+def parts(committed):
+    return choice.by_part({name for name, *_ in committed})
+
+
+@pytest.mark.parametrize("part", [part for part in choice.PARTS if part != BLIND])
+def test_the_requirement_is_met_on_the_parts_that_influenced_the_method(part, committed, parts):
+    assert report.unmet_requirements(committed, parts[part]) == []
+    for summary in summaries_of_bayes(committed, parts[part]):
+        assert summary.geometric_mean <= 1.005
+        assert summary.worst <= 1.03
+        assert len(summary.records) == 3 * len(parts[part])
+
+
+def test_on_blind_only_one_set_exceeds_the_limit_and_the_page_says_so_first(committed, parts):
+    found = summaries_of_bayes(committed, parts[BLIND])
+    for summary in found:
+        assert len(summary.records) == 3 * 35
+        assert summary.geometric_mean <= 1.005
+        assert {r["set"] for r in summary.records if r["ratio"] > 1.03} == {"life-tables"} == {report.EXPLAINED_SET}
+    first = report.PAGE.read_text().split("\n\n")[1]
+    assert first.startswith(f"**The requirement is not met on `{BLIND}` (35 sets).**")
+    page = " ".join(report.PAGE.read_text().split())
+    for summary, rows in zip(found, scoring.ROWS, strict=True):
+        mean, worst = summary.geometric_mean, summary.worst
+        assert f"with {rows}, the requirement is **not met**: geometric mean {mean:.4f}, worst {worst:.3f}," in page
+    home = [r["home_before"] for (name, *_), r in committed.items() if name == report.EXPLAINED_SET]
+    assert f"is {min(home):.2f} to {max(home):.2f} standard deviations of the labels." in page
+    changed = [r for summary in found for r in summary.records if r["ratio"] > 1.03]
+    assert all(r["home_after"] < r["home_before"] for r in changed)  # "reduce the error on the held-out source rows"
+
+
+def test_the_former_method_passed_its_independent_check(parts):
+    once = scoring.read(scoring.TESTED_ONCE)
+    for summary in summaries_of_bayes(once, parts[CHECK]):
+        assert summary.geometric_mean <= 1.005
+        assert summary.worst <= 1.03
+
+
+def test_the_former_records_are_of_the_same_trained_networks(committed):
+    once = scoring.read(scoring.TESTED_ONCE)
+    assert set(once) == {key for key in committed if key[3] == "bayes" and REGISTER[key[0]].part != BLIND}
+    for key, record in once.items():
+        assert record["trained"] == committed[key]["trained"]
+        if record["changed"] == 0:
+            assert committed[key]["changed"] == 0
+
+
+def test_the_pages_quote_the_numbers_of_the_records(committed, parts):
+    names = sorted({name for name, *_ in committed})
+    trained, validation = summaries_of_bayes(committed, names)
+    root = report.PAGE.parents[1]
+    guide, readme, faq, decision, summary = (" ".join((root / page).read_text().split()) for page in PAGES)
     total = len(trained.records)
     assert f"On {len(names)} real shifts" in guide
     assert f"{trained.unchanged} of the {total} networks are unchanged" in guide
@@ -173,9 +236,27 @@ def test_the_pages_quote_the_numbers_of_the_records():
     assert (
         f"maximum is {trained.worst:.3f} with training rows and {validation.worst:.3f} with validation rows." in guide
     )
+    design = [name for name in names if name not in parts[BLIND]]
+    first, second = (f"{s.worst:.3f}" for s in summaries_of_bayes(committed, design))
+    assert f"was chosen on {len(design)} of these shifts, where the maximum is {first} and {second}." in guide
+    above = sum(r["ratio"] > 1.03 for s in (trained, validation) for r in s.records)
+    assert f"On the {len(parts[BLIND])} others, the part `blind`, {above} ratios are above 1.03" in guide
+    others = [name for name in parts[BLIND] if name != report.EXPLAINED_SET]
+    first, second = (f"{s.worst:.3f}" for s in summaries_of_bayes(committed, others))
+    assert f"Without this set, the maximum on `blind` is {first} and {second}." in guide
+    assert f"Without this set, the worst ratios are {first} and {second}." in decision
+    for one in summaries_of_bayes(committed, parts[BLIND]):
+        assert f"the mean is {one.geometric_mean:.3f} and the worst ratio {one.worst:.3f}" in decision
     assert f"Of {total} networks" in readme
     assert f"left {trained.unchanged} unchanged with training rows and {validation.unchanged} with validation" in readme
-    assert f"the error before was {trained.worst:.2f} and {validation.worst:.2f} (" in readme
+    others = [name for name in names if name != report.EXPLAINED_SET]
+    first, second = (f"{s.worst:.2f}" for s in summaries_of_bayes(committed, others))
+    assert (
+        f"the error before was {trained.worst:.2f} and {validation.worst:.2f}, both on one data set; "
+        f"on the others it was {first} and {second} (" in readme
+    )
+    assert f"{trained.unchanged} of {total} in the" in faq
+    assert f"it is {validation.worst:.2f}, and {validation.unchanged} are unchanged." in summary
 
 
 def make_record(name: str, network: str, rows: str, method: str, ratio: float | None) -> dict:
@@ -208,6 +289,19 @@ def test_the_independent_test_lists_what_is_not_met_first():
     assert re.search(r"validation rows.*not met.* 1\.2000, worst 1\.200, 0 of\s+3", unmet, re.DOTALL)
     assert re.search(r"training rows.* met.* 1\.0000, worst 1\.000, 3 of\s+3", met, re.DOTALL)
     assert report.independent_test(records, [], "") == []
+
+
+def test_a_wide_network_that_was_run_on_a_part_must_be_complete():
+    records = {}
+    for rows in scoring.ROWS:
+        for method in scoring.METHODS:
+            for network in training.REQUIRED:
+                records["s", network, rows, method] = make_record("s", network, rows, method, 1.0)
+    assert report.unmet_requirements(records, ["s"]) == []
+    assert report.verdict(records, {"last": ["s"]}) == "The requirement is met on `last` (1 sets)."
+    (wide,) = report.WIDE
+    records["s", wide, "training rows", "bayes"] = make_record("s", wide, "training rows", "bayes", 1.0)
+    assert any(re.search(r"`bayes` .* 1 repairs", sentence) for sentence in report.unmet_requirements(records, ["s"]))
 
 
 @pytest.mark.parametrize("outlying", [False, True])

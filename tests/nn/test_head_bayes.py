@@ -54,6 +54,15 @@ def corrected_by_hand(features, residual, target, alpha, cutoff=0.0):
     gain = (U * (lam / (lam**2 + k))) @ Vt @ directions.T  # the correction is the sum of gain times error
     std2 = np.maximum(std2, noise2 @ gain**2)
     proven = along**2 > chi2.ppf(alpha, 1) * std2
+    while proven.any():  # the refitted correction must pass the same test
+        V = directions[proven].T
+        inverse = np.linalg.inv(V.T @ (features.T @ features + k * np.eye(len(V))) @ V)
+        refitted = inverse @ V.T @ features.T @ residual
+        std2 = np.maximum(sigma2 * np.diag(inverse), noise2 @ (features @ V @ inverse) ** 2)
+        passes = refitted**2 > chi2.ppf(alpha, 1) * std2
+        if passes.all():
+            break
+        proven[proven] = passes
     zero = directions[~proven]
     mean = mean - covariance @ zero.T @ np.linalg.solve(zero @ covariance @ zero.T, zero @ mean)
     return mean, int(proven.sum())
