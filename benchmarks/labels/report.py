@@ -23,10 +23,10 @@ PAGE = DOCS / "labels.md"
 FIGURE = DOCS / "figures" / "labels.png"
 
 PART_ORDER = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
-HELD_OUT = (RESERVE, CHECK, BLIND)
-"""Parts that are not design data."""
+HELD_OUT = (RESERVE, CHECK)
+"""Parts that were not used to choose between variants; results of an earlier version on them were known."""
 SHOWN = (OURS, "HistGradientBoosting")
-"""The models of the table of parts."""
+"""The models of the table of parts, and of the tables of the part ``blind``."""
 
 HARM = 1.05
 """The ratio above which a set is counted as harmed."""
@@ -86,11 +86,13 @@ def group(records: Iterable[Record]) -> Groups:
     return found
 
 
-def split_records(records: dict[Key, Record]) -> tuple[Groups, Groups]:
-    """Return the records of the parts that were held out, and of all other parts."""
-    return tuple(
-        group(r for r in records.values() if (r["part"] in HELD_OUT) == is_held_out) for is_held_out in (True, False)
+def split_records(records: dict[Key, Record]) -> tuple[Groups, Groups, Groups]:
+    """Return the records of the parts that were held out, of the part ``blind``, and of the design data."""
+    design = {r["part"] for r in records.values()} - {*HELD_OUT, BLIND}
+    held_out, blind, others = (
+        group(r for r in records.values() if r["part"] in parts) for parts in (HELD_OUT, (BLIND,), design)
     )
+    return held_out, blind, others
 
 
 def summarise(records: Groups, base: str, method: str, n: int) -> Summary:
@@ -153,10 +155,10 @@ def compare_rows(records: Groups) -> str:
     return table(["rows", *(f"{n} labels, {base}" for n in (10, 30) for base in FAST_BASES)], rows)
 
 
-def compare_coverage(records: Groups) -> str:
+def compare_coverage(records: Groups, bases: Iterable[str] = BASES) -> str:
     """Return a table of the shares of rows inside their 90 % interval, with ten and with 30 labels."""
     rows = []
-    for base in BASES:
+    for base in bases:
         for n in (10, 30):
             found = [r for r in records.get((base, CORRECTION, n), ()) if r["coverage"]]
             if found:
@@ -168,14 +170,18 @@ def compare_coverage(records: Groups) -> str:
 
 def tables(records: dict[Key, Record]) -> dict[str, str]:
     """Return the generated parts of the page by name."""
-    held_out, design = split_records(records)
+    held_out, blind, design = split_records(records)
     found: dict[str, str] = {}
     for n in (10, 30):
         found[f"methods-{n}"] = compare_methods(held_out, n)
         found[f"design-{n}"] = compare_methods(design, n)
     for base in ("HistGradientBoosting", OURS, NETWORK):
         found[f"curves-{base}"] = compare_curves(held_out, base)
+    for base in SHOWN:
+        found[f"blind-{base}"] = compare_curves(blind, base)
     return found | {
+        "blind-numbers": compare_numbers(blind),
+        "blind-coverage": compare_coverage(blind, SHOWN),
         "harm": list_harm(held_out),
         "numbers": compare_numbers(held_out),
         "rows": compare_rows(held_out),

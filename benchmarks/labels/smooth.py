@@ -92,7 +92,7 @@ def simulate_rough(n: int, targets: int = 20) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    held_out, design = split_records(read(RECORDS, PEER_RECORDS))
+    held_out, _, design = split_records(read(RECORDS, PEER_RECORDS))
     rows = [[str(n), *(f"{value:.3f}" for value in simulate(n))] for n in (10, 30, 100, 300)]
     print(compare_numbers(design, DESIGN_LABELS), compare_classes(design), compare_numbers(held_out, LABELS), sep="\n")
     print(table(["labels", "linear", "smooth"], rows))

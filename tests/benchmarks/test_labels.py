@@ -218,8 +218,9 @@ def test_design_data_and_final_data_are_not_mixed():
     key = ("RidgeCV", CORRECTION, 10)
     records[4] = make_record("d", [1.0], part=CHECK)
     records[5] = make_record("e", [1.0], part=BLIND)
-    held_out, design = report.split_records(records)
-    assert [r["set"] for r in held_out[key]] == ["a", "d", "e"]
+    held_out, blind, design = report.split_records(records)
+    assert [r["set"] for r in held_out[key]] == ["a", "d"]
+    assert [r["set"] for r in blind[key]] == ["e"]
     assert [r["set"] for r in design[key]] == ["b", "c"]
     recorded = {(r["set"], r["part"]) for r in read(run.RECORDS, run.PEER_RECORDS).values()}
     assert recorded <= {(name, data_set.part) for name, data_set in REGISTER.items()}
@@ -236,37 +237,79 @@ def test_the_page_in_the_repository_agrees_with_the_records():
 def test_the_figures_in_the_text_agree_with_the_records():
     if not run.RECORDS.exists() or not report.PAGE.exists():
         pytest.skip("no records here")
-    held_out, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
-    ten, thirty = (report.summarise(held_out, "HistGradientBoosting", CORRECTION, n) for n in (10, 30))
+    held_out, blind, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
 
     def percent(ratio: float) -> str:
         return f"{abs(1 - ratio):.0%}".replace("%", " %")
 
-    means, medians, worst = ([percent(v) for v in pair] for pair in (
-        (ten.geometric_mean, thirty.geometric_mean), (ten.median, thirty.median), (ten.worst, thirty.worst)
-    ))  # fmt: skip
+    def figures_of(records: report.Groups) -> tuple[report.Summary, list[str], list[str], list[str]]:
+        """Return the summary of ten labels, and means, medians and worst cases of ten and 30 labels."""
+        found = [report.summarise(records, "HistGradientBoosting", CORRECTION, n) for n in (10, 30)]
+        names = ("geometric_mean", "median", "worst")
+        return found[0], *([percent(getattr(s, name)) for s in found] for name in names)
+
+    ten, means, medians, worst = figures_of(blind)
+    earlier, earlier_means, _, earlier_worst = figures_of(held_out)
     page, readme = (" ".join(p.read_text().split()) for p in (report.PAGE, report.DOCS.parent / "README.md"))
     harmed = sum(map(report.is_harmed, held_out["HistGradientBoosting", CORRECTION, 10]))
     # The figures of a sentence, in the order of the text.
     limits = [f"on {ten.sets} data sets", medians[0], means[0], medians[1], means[1], f"{percent(ten.low)} or more"]
+    limits += [f"On {earlier.sets} earlier data sets", *earlier_means]
     draws = report.list_draws(held_out["HistGradientBoosting", CORRECTION, 10])
     shares = [f"{np.mean(draws > limit):.0%}".replace("%", " %") for limit in (1.0, report.HARM)]
-    harm = [f"on {harmed} of {ten.sets} data sets", worst[0], *shares, f"{percent(draws.max())} in the worst draw"]
-    short = [f"On {ten.sets} real shifts", *means, *medians, *worst]
+    harm = [f"on {harmed} of the {earlier.sets} earlier data sets", earlier_worst[0], *shares]
+    harm += [f"{percent(draws.max())} in the worst draw", f"On the {ten.sets} data sets", *worst]
+    short = [f"On {ten.sets} real shifts", *means, *medians, *worst, f"on {earlier.sets} earlier", *earlier_worst]
     for figures, text in ((limits, page), (harm, page), (short, readme)):
         assert re.search(r"[^|]{0,400}?".join(map(re.escape, figures)), text), figures
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_no_other_method_has_a_smaller_mean_error(base):
+def test_the_figures_of_the_part_blind_in_the_text_agree_with_the_records():
+    if not run.RECORDS.exists() or not report.PAGE.exists():
+        pytest.skip("no records here")
+    held_out, blind, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
+    decision = report.DOCS / "decisions" / "0026-smooth-corrections.md"
+    page, decision = (" ".join(p.read_text().split()) for p in (report.PAGE, decision))
+
+    def summaries(records: report.Groups, method: str) -> list[list[report.Summary]]:
+        return [[report.summarise(records, base, method, n) for n in (10, 30)] for base in report.SHOWN]
+
+    ours, linear, refits = (summaries(blind, m) for m in (CORRECTION, LINEAR_CORRECTION, "append"))
+    pairs = [f"{r.worst:.2f},? (?:compared with|and) {s.worst:.2f}"
+             for a, b in zip(refits, ours, strict=True) for r, s in zip(a, b, strict=True)]  # fmt: skip
+    means = [f"{s.geometric_mean:.3f}" for records in (blind, held_out) for s in summaries(records, CORRECTION)[1]]
+    means += [f"{s.geometric_mean:.3f}" for records in (blind, held_out) for s in summaries(records, CORRECTION)[0]]
+    quoted = [re.escape(str(s)) for each in ours for s in each]
+    quoted += [f"{s.geometric_mean:.3f}" for each in linear for s in each]
+    for figures, text in ((pairs, page), (means, page), (quoted, decision)):
+        assert re.search(r"[^|]{0,200}?".join(figures), text), figures
+
+
+@pytest.mark.parametrize("base", report.SHOWN)
+def test_the_correction_meets_its_limits_on_the_part_blind(base):
+    if not run.RECORDS.exists():
+        pytest.skip("no records here")
+    _, blind, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
+    ten, thirty = (report.summarise(blind, base, CORRECTION, n) for n in (10, 30))
+    assert ten.geometric_mean <= 0.91
+    assert thirty.geometric_mean <= 0.84
+    assert ten.worst <= 1.12
+    assert thirty.worst <= 1.08
+    assert 0.85 <= np.mean([np.mean(r["coverage"]) for r in blind[base, CORRECTION, 30]]) <= 0.95
+
+
+@pytest.mark.parametrize(
+    ("base", "is_blind"), [*((base, False) for base in BASES), *((base, True) for base in report.SHOWN)]
+)
+def test_no_other_method_has_a_smaller_mean_error(base, is_blind):
     """The text names the models and numbers of labels for which this holds."""
     if not run.RECORDS.exists():
         pytest.skip("no records here")
-    held_out, _ = report.split_records(read(run.RECORDS, run.PEER_RECORDS))
+    records = report.split_records(read(run.RECORDS, run.PEER_RECORDS))[is_blind]
     others = [m for m in (*METHODS, *PEERS) if not m.startswith(CORRECTION)]
     for n in (10, 20, 30, 50, 200) if base in report.SHOWN else (20, 30, 50, 200):
-        means = {m: report.summarise(held_out, base, m, n) for m in others if (base, m, n) in held_out}
-        ours = report.summarise(held_out, base, CORRECTION, n)
+        means = {m: report.summarise(records, base, m, n) for m in others if (base, m, n) in records}
+        ours = report.summarise(records, base, CORRECTION, n)
         assert {"append", "append, weighted", "offset", "line"} <= set(means)
         assert {s.sets for s in means.values()} == {ours.sets}  # all on the same data sets
         assert ours.geometric_mean < min(s.geometric_mean for s in means.values())
