@@ -152,7 +152,6 @@ def _fit(
     can_replay = can_capture(replicas, objective, data, config)
     runner: EagerEpochs | GraphEpochs = GraphEpochs(replicas) if can_replay else EagerEpochs(replicas)
     steps = len(data.labels) // config.batch_size
-    # The task is not finished explicitly, so that the last state of the bar remains in a log file.
     progress.start("training", f"training {objective.name}", total=config.epochs, unit="epochs")
     for epoch in range(start, config.epochs):
         started = time.monotonic()
@@ -175,12 +174,17 @@ def _fit(
                 history[number].append(EpochRecord(epoch, means, float(metric[i]), config.lr_at(epoch), seconds))
                 best_epochs[number] = epoch if improved else best_epochs[number]
                 number += 1
-        mean_loss = sum(sum(records[-1].losses.values()) for records in history) / len(history)
-        progress.advance("training", epoch + 1, loss=f"{mean_loss:.4g}", lr=f"{config.lr_at(epoch):.3g}")
+        progress.advance("training", epoch + 1, loss=f"{_mean_loss(history):.4g}", lr=f"{config.lr_at(epoch):.3g}")
         file.save(replicas, epoch + 1, history, best_epochs, final=epoch + 1 == config.epochs)
         if on_epoch is not None:
             on_epoch(epoch + 1)
+    progress.finish("training", f"{config.epochs} of {config.epochs} epochs, loss {_mean_loss(history):.4g}")
     return _collect_results(replicas, history, best_epochs)
+
+
+def _mean_loss(history: list[list[EpochRecord]]) -> float:
+    """Return the loss of the last epoch, averaged over the seeds."""
+    return sum(sum(records[-1].losses.values()) for records in history) / len(history)
 
 
 def _evaluate(
