@@ -29,14 +29,14 @@ Parts = Mapping[str, Sequence[str]]
 
 INTRO = """# Networks: evidence
 
-{verdict} Only `{blind}` had no influence on the current method.
+{verdict} Only the results on `{blind}` had no influence on the current method.
 
 This page shows whether `pyspar.nn.adapt_head` helps or harms networks that are already well trained. A ratio is the
 target RMSE of the repaired network divided by that of the trained network. **Below one, the repair helps; above one, it
-harms.** No method uses a label of the target.
+harms.** No method uses target labels.
 
-The requirement for `method="{method}"` with {networks} small networks on each of {sets} real shifts is a geometric mean
-of at most {mean} and no single ratio above {worst}, in each part of the data sets: {parts}.
+The requirement applies to `method="{method}"` with {networks} small networks on each of {sets} real shifts. In each
+part of the data sets ({parts}), the geometric mean must be at most {mean}, and no ratio may exceed {worst}.
 """
 
 EXPLAINED_SET = "life-tables"
@@ -45,10 +45,10 @@ CAUSE = f"""\
 **Cause.** All these ratios belong to one data set, `{EXPLAINED_SET}`: the log death rate by age in the United States,
 1933-89 → 1990-2022. Without this set, the largest ratio on `{BLIND}` is {{without}}. The labels of this set have almost
 no noise: the RMSE of the trained networks on held-out source rows is {{best:.2f}} to {{worst:.2f}} standard deviations
-of the labels. So the errors of a network are a smooth misfit and not independent noise, as the test assumes. The
-corrections are significant, and they also reduce the error on the held-out source rows. They change the predictions 1.4
-to 2.4 times as much on the target as on the source (root mean square, by a script that is not in the repository), and
-on the target they do not hold.
+of the labels. The errors of a network are therefore a smooth misfit, but the test assumes independent noise. The
+corrections are significant, and they also reduce the error on the held-out source rows. On the target, they change the
+predictions 1.4 to 2.4 times as much as on the source (root mean square, measured by a script that is not in the
+repository), and they increase the error.
 """
 
 DESIGN = """## Which data influenced which choice
@@ -59,43 +59,43 @@ No result influenced the choice of the data sets.
   name. They did not differ on these sets. The other 11 sets were run once with the projection.
 - **`final`:** all 40 sets were run once with the projection. It did not meet the requirement, and this result led to
   the rule "refit".
-- **`reserve`:** all 41 sets were run once with "refit" and the test for equal noise, after they were fixed. With
-  validation rows the requirement was not met, because of one row of `cities-1950` ([decision
-  22](decisions/0022-refit-the-kept-directions.md)). This result led to the test with the errors of single rows, which
+- **`reserve`:** all 41 sets were run once with "refit" and the test that assumes equal noise, after both were fixed.
+  With validation rows the requirement was not met, because of one row of `cities-1950` ([decision
+  22](decisions/0022-refit-the-kept-directions.md)). This result led to a test that uses the errors of single rows. It
   was compared with other tests on `last`, `final` and `reserve`. The advice about which rows to pass was also written
   after this result.
 - **`check`:** all 35 sets were run once with this test ("tested once" below), after it was fixed.
 - **The second test** was then compared with alternatives on `last`, `final`, `reserve`, `check` and the networks of
   [when SpAR helps](when-spar-helps.md). All of these are design data for the current method ([decision
   27](decisions/0027-the-refit-is-tested.md)).
-- **`blind`:** all 35 sets were run once with the current method, after it was fixed, and with the small networks only.
-  No choice was based on them.
+- **`blind`:** all 35 sets were run once with the current method, after it was fixed. Only the small networks were run.
+  No choice was based on these sets.
 """
 
 CURRENT_TEST = (
-    f"**Independent check.** The current method was run once on the {{sets}} sets of `{BLIND}` after it was fixed."
+    f"**Independent check.** After the current method was fixed, it was run once on the {{sets}} sets of `{BLIND}`."
 )
 FORMER_TEST = (
     f"**Independent check of the former method.** The method without the second test was run once on the {{sets}} sets "
-    f'of `{CHECK}` after it was fixed. It is the row "tested once" of the [former rules](#former-rules).'
+    f'of `{CHECK}`, after it was fixed. It is the row "tested once" of the [former rules](#former-rules).'
 )
 
 FORMER = """## Former rules
 
-- **projection**: the former rule. It projects the posterior mean onto the directions that it corrects.
-- **equal noise**: the rule "refit", which takes the posterior mean given that the correction is zero along the other
-  directions, so that it cannot increase the error on the source rows that it is given, apart from dropped faint
-  directions ([decision 22](decisions/0022-refit-the-kept-directions.md)). Its test assumes that all rows have the same
-  noise, as that of the projection does, so that both correct the same directions.
+- **projection**: the first rule. It projects the posterior mean onto the directions that it corrects.
+- **equal noise**: the rule "refit". The correction is the posterior mean given that it is zero along the other
+  directions. Apart from dropped faint directions, it cannot increase the error on the given source rows ([decision
+  22](decisions/0022-refit-the-kept-directions.md)). The tests of this rule and of the projection assume that all rows
+  have the same noise, so both rules correct the same directions.
 - **tested once**: the rule "refit" with a test that does not make this assumption ([decision
   24](decisions/0024-noise-of-single-rows.md)).
-- **current**: the same, and the refitted correction must also pass the test ([decision
+- **current**: the same rule and test, but the refitted correction must also pass the test ([decision
   27](decisions/0027-the-refit-is-tested.md)).
 
-"Source" and "source, worst" are errors on other source rows, which no repair has used. The records of the first three
-are in `benchmarks/results/networks-projected.jsonl`, `networks-equal-noise.jsonl` and `networks-tested-once.jsonl`. The
-records of the last three are of the same trained networks. Networks that "tested once" left unchanged are unchanged
-with "current" too, and were not all scored again.
+"Source" and "source, worst" are ratios of the errors on other source rows, which no repair has used. The records of the
+first three rules are in `benchmarks/results/networks-projected.jsonl`, `networks-equal-noise.jsonl` and
+`networks-tested-once.jsonl`. The last three rules were scored on the same trained networks. Networks that "tested once"
+left unchanged are also unchanged with "current", so not all of them were scored again.
 """
 
 SETTING = """## Method of measurement
@@ -107,12 +107,12 @@ rows, {m} target rows and {d} columns are used. Columns are standardised by the 
 and 10 % are held out. Labels are standardised by the training rows. Adam minimises the squared error until the
 validation error has not improved for {patience} epochs, and the best epoch is restored. There is one seed per network.
 On the held-out source rows the trained networks have a median RMSE of {home:.2f} standard deviations of the labels
-({best:.2f} to {worst:.2f}). A network with a value near one is not much better than the mean of the labels. Such
-networks are kept, because no result may influence the choice.
+({best:.2f} to {worst:.2f}). A network with a value near one is not much better than predicting the mean.
+Such networks are kept, because results must not influence the choice.
 
 **Repairs.** `adapt_head(model, source_loader, target_loader, method=...)` with its other defaults. The source loader
-has the training rows in the first variant and the validation rows in the second. "Unchanged" in the tables counts the
-networks whose target RMSE is the same to six digits. A method that never changes a head would also meet the
+contains the training rows in the first variant and the validation rows in the second. "Unchanged" in the tables counts
+the networks whose target RMSE is the same to six digits. A method that never changes a head would also meet the
 requirement, so read this column together with the others. "Source" is the RMSE on the held-out source rows after the
 repair divided by that before it: the geometric mean, and the largest value. "Seconds" is the median
 time of a repair on one thread.
@@ -239,7 +239,7 @@ def results(records: dict[Key, Record], parts: Parts) -> list[str]:
             if not cells:
                 continue
             result += [f"## {title}\n", table([HEADER[0], "part", *HEADER[1:]], cells)]
-            result += [f"Shifts with a ratio above {MAX_RATIO:g}, with the largest ratio:\n"]
+            result += [f"Shifts with a ratio above {MAX_RATIO:g}, and their largest ratio:\n"]
             result += ["\n".join(shifts_above(records, names, networks, rows)), ""]
     return [*result, *_each_network(records, names)]
 
@@ -300,7 +300,8 @@ def shortfalls(records: dict[Key, Record], parts: Parts) -> list[str]:
     for rows in ROWS:
         for summary in _of_required_method(records, _all_names(parts), WIDE, rows):
             found = summary.above_limit() or f"no ratio is above {MAX_RATIO:g}"
-            lines += [wrap_paragraph(f"The wide network, not in the requirement, repaired with {rows}: {found}."), ""]
+            text = f"The wide network, to which the requirement does not apply, repaired with {rows}: {found}."
+            lines += [wrap_paragraph(text), ""]
     not_run = [f"`{part}`" for part, names in parts.items() if not _was_run(records, names, WIDE)]
     return [*lines, f"The wide network was not run on {', '.join(not_run)}.", ""] if not_run else lines
 

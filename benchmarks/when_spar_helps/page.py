@@ -43,9 +43,9 @@ SETTING = """## Setting
 
 **Data.** {sets} real shifts: the first {shifts} sets of the [evidence on linear models](evidence.md) with {low:,} to
 {high:,} source rows, at least {target} target rows and {columns} columns, in the order of the SHA-256 hash of their
-names, and the paper's two tabular data sets. No result influenced the choice. The second test of the default of
-`adapt_head` was compared with alternatives on these networks ([decision
-27](decisions/0027-the-refit-is-tested.md)), so its results are not an independent test.
+names, and the paper's two tabular data sets. No result influenced the choice. The second test of the default method
+was compared with alternatives on these networks ([decision 27](decisions/0027-the-refit-is-tested.md)), so the results
+of this method are not independent of its design.
 
 **Networks.** The paper's network for tables: two hidden layers of equal width with LeakyReLU, and a head without bias.
 Columns and labels are standardised with the mean and spread of the training rows. The networks are trained on

@@ -1,11 +1,11 @@
-r"""The interval of a root mean squared error on rows of new groups, given squared errors by groups.
+r"""Compute the interval of the RMSE on rows of new groups from the squared errors of the source groups.
 
 Let :math:`p_g` be the share of group g in the rows, :math:`c = \sum_g p_g^2`, and :math:`\rho` the share of the squared
 error that the rows of a group have in common. For normal errors with an offset per group, the mean of n squared errors
 has the relative variance :math:`2 (\rho^2 c + (1 - \rho^2) / n)`, so the common part varies like the mean of 1 / c
 squared normal values (Kish's effective number of groups). The ratio of this part on new groups to its estimate has an F
-distribution with the effective numbers of groups as degrees of freedom. The estimate loses one degree to the mean, but
-at least one is left, because two groups have a difference. The rest of the squared error varies as without groups.
+distribution with the effective numbers of groups as degrees of freedom. The mean uses one degree of freedom of the
+estimate. At least one is left, because even two groups differ. The rest of the squared error varies as without groups.
 
 The share is the larger of two estimates. One is the mean squared offset of the groups over the squared error. The other
 solves the formula for :math:`\rho`, given the variance that the mean squared errors of groups imply. It is also large
@@ -27,12 +27,12 @@ from pyspar.core.forecast import Interval
 from pyspar.core.mean_square import NORMAL_VARIATION
 
 ROUNDING = 1e-9
-"""A sum of squared shares that exceeds that of single rows by a smaller share exceeds it by rounding only."""
+"""A sum of squared shares equals that of single rows, up to rounding, if it exceeds it by less than this share."""
 
 
 @dataclass(frozen=True)
 class GroupErrors:
-    """The dependence of squared errors on groups: one number for the groups' sizes and two numbers per output.
+    """The dependence of squared errors on groups: one number for the sizes of groups, two per output.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class GroupErrors:
 
     @classmethod
     def of(cls, weights: Vector, part: Any, squares: Any, means: Any) -> GroupErrors:
-        """Summarise the errors of groups with given weights; ``part`` has the number of the part of each group.
+        """Summarise the errors of groups with given weights; ``part`` is the index of the part of each group.
 
         ``squares`` and ``means`` are the sum of the squared errors and the mean error of each part, per output. A part
         may be a single group. The offsets and the variance are unbiased if the groups have independent offsets of

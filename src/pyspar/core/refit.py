@@ -22,10 +22,10 @@ from pyspar.core.roots import root_sum_squares
 
 
 def refit(belief: RidgeBelief, directions: Matrix, kept: Mask, threshold: float) -> tuple[Matrix, Mask]:
-    """Return the refitted weights (D, K), and which of the kept directions (J, K) remain.
+    """Return the refitted weights (D, K), and a mask of the kept directions that remain (J, K).
 
-    A direction remains if its refitted weight exceeds ``threshold`` standard deviations. If the fit is exact or the
-    centre explains the labels (a noise or a prior variance of zero), there is nothing to test, and all remain.
+    A direction remains if its refitted weight exceeds ``threshold`` standard deviations. All directions remain without
+    a test if the fit is exact (zero noise), or if the centre explains the labels (zero prior variance).
     """
     weights, remaining = np.zeros_like(belief.w_hat), kept.copy()
     for k, kappa in enumerate(belief.evidence.kappa):
@@ -52,7 +52,7 @@ def _posterior_root(belief: RidgeBelief, V: Matrix, output: int) -> tuple[Matrix
 
 
 def _std_within(belief: RidgeBelief, V: Matrix, root: Matrix, output: int) -> Vector:
-    """Return the standard deviation of each refitted weight: that of the posterior or the sandwich, the larger one."""
+    """Return the standard deviation of each refitted weight: the larger of posterior and sandwich."""
     if belief.sigma[output] == 0.0:
         return np.zeros(V.shape[1])
     inverse = solve_triangular(np.linalg.qr(root, mode="r"), np.eye(V.shape[1]))

@@ -46,8 +46,8 @@ class SpARCallback(HeadRepair, Callback):  # type: ignore[misc]  # found at run 
         :func:`pyspar.nn.adapt_head` for which rows to pass.
     when : {"fit_end", "predict_start"}, default "fit_end"
         "fit_end" replaces the head in the module, after the last epoch. "predict_start" repairs the weights that
-        ``trainer.predict`` uses, such as those of ``ckpt_path="best"``. After ``predict`` the module has its trained
-        head again; ``adapted.model`` is the repaired network.
+        ``trainer.predict`` uses, such as those of ``ckpt_path="best"``. After ``predict``, the trained head is
+        restored; ``adapted.model`` is the repaired network.
     module : str, optional
         The name of the submodule that predicts, if ``forward`` of the LightningModule does not predict.
     **options

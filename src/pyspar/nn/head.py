@@ -202,8 +202,8 @@ def adapt_head(
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show progress: bars on a terminal if rich is installed, otherwise lines on stderr. By default there are only
-        bars, after two seconds.
+        Show progress: bars on a terminal if rich is installed, otherwise lines on stderr. By default, only bars
+        are shown, after two seconds.
 
     Returns
     -------

@@ -353,7 +353,7 @@ def read_numbers(column: pd.Series[Any], path: Path, role: str, fix: str = "") -
 
 
 def check_magnitude(values: Any, where: str, path: Path, fix: str = "correct the values, or leave them empty") -> None:
-    """Raise InputError for infinity, and for numbers whose square is not finite."""
+    """Raise InputError for infinity, and for values that are larger than ``MAX_MAGNITUDE``."""
     infinite = np.flatnonzero(np.abs(values, dtype=np.float64) > MAX_MAGNITUDE)
     if infinite.size:
         row = int(infinite[0])

@@ -106,7 +106,7 @@ def _read_parquet(
         check_unique(file.schema_arrow.names, describe_file(role, path))
         table = file.read()
         names = table.column_names
-        # pandas does not have all values of ids, for example dates after the year 9999.
+        # pandas cannot represent all ids, for example dates after the year 9999.
         frame = (table.drop_columns([verbatim]) if verbatim in names else table).to_pandas()
         # pandas stores a named index as a column; an index without a name only counts the rows.
         frame = frame.reset_index(drop=not any(name is not None for name in frame.index.names))

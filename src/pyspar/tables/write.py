@@ -170,7 +170,7 @@ def name_columns(key: str) -> list[str]:
 def prediction_file(path: Path | None, identity: str | None, *, safe_csv: bool = False) -> Iterator[WriteBatch]:
     """Open a file of predictions in the format of its suffix. Its first column is the id, or the number of the row.
 
-    With ``safe_csv`` a spreadsheet reads no id as a formula. Nothing is written without a path.
+    With ``safe_csv``, no spreadsheet reads an id as a formula. Without a path, nothing is written.
     """
     if path is None:
         yield lambda *_: None
@@ -213,7 +213,7 @@ class _ArrayWriter:
 def table_file(path: Path, *, safe_csv: bool) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Yield a function that writes columns by name as Parquet or text. The first call determines names and types.
 
-    With ``safe_csv`` a spreadsheet reads no text or name as a formula.
+    With ``safe_csv``, no spreadsheet reads a text or a column name as a formula.
     """
     arrow: Any = need("pyarrow", "cli")
     is_text = path.suffix.lower() != ".parquet"

@@ -220,7 +220,7 @@ def test_images_support_any_index_and_the_last_ones_stay_in_memory(small):
     [
         ("wealthpooled,urban\n1,True\n", "columns country, .*KeyError: 'country'"),
         ("country\nmali\n", "columns country, .*KeyError: 'wealthpooled'"),
-        ("", "or none"),
+        ("", "no rows"),
         ("wealthpooled,country,urban\n1,atlantis,True\n", "atlantis"),
         ("wealthpooled,country,urban\nrich,mali,True\n", "wealthpooled .*'rich'"),
         ("wealthpooled,country,urban\n1,mali,True\ninf,mali,True\n", "wealthpooled .*finite"),

@@ -47,7 +47,7 @@ class ImageFiles:
             image = self._read_image(self.path(int(number)))
             if image.shape != self.shape[1:]:
                 raise InputError(
-                    f"{str(self.path(int(number)))!r} must have shape {self.shape[1:]} as the first image, got "
+                    f"{str(self.path(int(number)))!r} must have the shape {self.shape[1:]} of the first image, got "
                     f"{image.shape}"
                 )
             images[row] = image

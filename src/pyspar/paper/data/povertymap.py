@@ -140,7 +140,7 @@ def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
         ) from error
     unknown = sorted(set(country.tolist()) - {name for countries in _COUNTRY_SETS for name in countries})
     if unknown or not rows:
-        raise InputError(f"{str(path)!r} has unknown countries or none: {unknown}; use the spelling of WILDS")
+        raise InputError(f"{str(path)!r} has no rows or unknown countries: {unknown}; use the spelling of WILDS")
     if np.isinf(wealth).any():
         raise InputError(f"{str(path)!r}: the column wealthpooled must be finite")
     return Metadata(wealth, urban, country)

@@ -102,7 +102,7 @@ def _judge_cell(expected: list[tuple[int, str]], actual: list[tuple[int, str]]) 
     if absent:
         return "missing", "no record"
     if unexpected:
-        return "orphaned", "the suite does not ask for this record"
+        return "orphaned", "the suite does not include this record"
     return ("orphaned", "several records of one number") if len(actual) > len(set(expected)) else None
 
 

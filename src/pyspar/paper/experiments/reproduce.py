@@ -41,7 +41,7 @@ class SuiteKind(Protocol):
     def expect(self, suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
         """Return the records that the specs of a suite lead to, with nan as their values.
 
-        Where the data decide what is measured, such as the best setting of a search, existing records are used.
+        If the data determine what is measured, such as the best setting of a search, existing records are used.
         """
 
     def present(self, suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

@@ -26,8 +26,8 @@ _EXIT_SECONDS = 5.0  # between the end of a pipe and the exit of its process
 def run_parallel(runs: list[Run], n: int, progress: Progress, *, title: str = "runs") -> list[Outcome]:
     """Do runs, at most ``n`` at a time, and return their outcomes in the same order.
 
-    A run that another process is doing is waited for. If files cannot be written, the other runs are stopped and have
-    no outcome.
+    The function waits for runs that another process executes. If files cannot be written, the other runs are stopped
+    and have no outcome.
     """
     outcomes: dict[str, Outcome] = {}
     progress.start("runs", f"{title}, {len(runs)} run{'s' * (len(runs) != 1)}", total=len(runs))

@@ -186,7 +186,7 @@ def _digest_weights(models: Iterable[nn.Module]) -> str:
 
 
 def _digest_array(values: Any) -> str:
-    """Return the shape and digest of an array. Of rows that are read from files, only eight are hashed."""
+    """Return the shape and digest of an array. If rows are read from files, only eight are hashed."""
     if not isinstance(values, (np.ndarray, torch.Tensor)) and hasattr(values, "shape"):
         shape, values = values.shape, values[np.linspace(0, len(values) - 1, 8).astype(int)]
     else:

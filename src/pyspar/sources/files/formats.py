@@ -1,4 +1,4 @@
-"""The formats of files, and what is known of a file before its rows are read: its size in memory, its separator."""
+"""File formats, and the properties of a file that do not require its rows: its size in memory and its separator."""
 
 from __future__ import annotations
 

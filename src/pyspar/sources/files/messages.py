@@ -57,7 +57,7 @@ def suggest_column(name: str, names: Iterable[str]) -> str:
 
 
 def check_column(name: str | None, option: str, names: Iterable[str], where: str) -> None:
-    """Raise InputError if the column that an option names does not exist. None is the option left out."""
+    """Raise InputError if the column that an option names does not exist. None means that it was not passed."""
     names = list(names)
     if name is not None and name not in names:
         raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, names)}")
@@ -77,10 +77,10 @@ def suggest_drop(names: Sequence[str]) -> str:
 
 
 def bad_cells_error(cells: Sequence[BadCell], path: Path, role: str, *, label: str | None = None) -> InputError:
-    """Return an InputError that names bad cells and the cures.
+    """Return an InputError that lists bad cells and fixes.
 
-    A bad cell in the column ``label`` of a source can only be ignored with its row. The commands that read a "file", a
-    "batch" or "labels" have fewer options than those that read a source and a target.
+    In the column ``label`` of a source, a bad cell can only be ignored together with its row. The commands that read a
+    "file", a "batch" or "labels" have fewer options than those that read a source and a target.
     """
     names = list(dict.fromkeys(name for name, _, _ in cells))
     listed = "; ".join(
@@ -111,7 +111,7 @@ def unreadable_file_error(
 ) -> InputError:
     """Return an InputError for a file that a library or the operating system cannot read.
 
-    Raise MemoryError if that is the cause, because the file may be in order.
+    Raise MemoryError if that is the cause, because the file may be intact.
     """
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         raise MemoryError(str(error)) from error

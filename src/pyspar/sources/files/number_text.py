@@ -57,8 +57,8 @@ def show_decimal_mark(text: str) -> str:
 def infer_format(counts: Mapping[str, int], file_mark: str = "") -> NumberFormat | None:
     """Return the format of a column from its cells and how often each occurs, or None if most are not numbers.
 
-    The decimal mark is a comma if more cells show a decimal comma than show a decimal point or are numbers with either
-    mark ('1,599'). In a file with semicolons, whose mark is ``file_mark``, only cells that show one mark count.
+    The decimal mark is a comma if more cells show a decimal comma than a decimal point. Numbers with either mark
+    ('1,599') count for the point. In a file with semicolons, whose mark is ``file_mark``, they do not count.
 
     >>> infer_format({"$8.33": 3, "12": 1, "n/a?": 1})
     NumberFormat(decimal_comma=False, sign='$')
@@ -87,7 +87,7 @@ def infer_format(counts: Mapping[str, int], file_mark: str = "") -> NumberFormat
 
 
 def parse_number(text: str, style: NumberFormat = PLAIN) -> float | None:
-    """Return the number in a cell, NaN for a missing value, or None for a bad cell. Per cent are hundredths.
+    """Return the number in a cell, NaN for a missing value, or None for a bad cell. Percentages are divided by 100.
 
     >>> parse_number("$1,599.50", NumberFormat(sign="$")), parse_number("12 %", NumberFormat(sign="%"))
     (1599.5, 0.12)

@@ -77,7 +77,7 @@ class RowBatch:
 class ReadPlan:
     """The columns to read, the dtype of the features, and whether labels and features may be missing.
 
-    With ``missing_features`` bad cells may be missing too.
+    With ``missing_features``, bad cells are treated as missing.
     """
 
     features: tuple[str, ...]

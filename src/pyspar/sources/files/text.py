@@ -47,7 +47,7 @@ csv_reader: Any = need("pyarrow.csv", "cli")
 
 _READ_ERRORS = (arrow.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 _SAMPLE_CELLS = 20_000
-"""The number of cells at the start of a file that show the decimal mark."""
+"""The approximate number of cells at the start of a file from which its decimal mark is inferred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _parse_plain(cells: Any, style: NumberFormat) -> Any:
 
 
 def _find_decimal_mark(columns: Sequence[Any], where: str) -> str:
-    """Return the decimal mark that most of the first cells of a file show; raise InputError if it is open."""
+    """Return the decimal mark that most of the first cells of a file show. Raise InputError if it is ambiguous."""
     n_rows = _SAMPLE_CELLS // max(len(columns), 1) + 1
     cells = [text for column in columns for text in column.slice(0, n_rows).to_pylist()]
     shown = {text: show_decimal_mark(text) for text in cells}
@@ -223,8 +223,8 @@ def _find_decimal_mark(columns: Sequence[Any], where: str) -> str:
     if counts["?"] and counts[","] == counts["."]:
         undecided = next(text for text, mark in shown.items() if mark == "?")
         raise InputError(
-            f"{where}: {undecided!r} may have a decimal mark or a thousands separator, and no cell decides; write the "
-            "numbers without thousands separators, or separate the fields by commas to have decimal points"
+            f"{where}: {undecided!r} may have a decimal mark or a thousands separator, and the other cells do not show "
+            "which; write numbers without thousands separators, or separate the fields by commas to use decimal points"
         )
     return "," if counts[","] > counts["."] else "."
 

@@ -127,7 +127,7 @@ def _read_arrays(path: Path, keys: list[str]) -> dict[str, NDArray[Any]]:
             valid = values.dtype.kind in "iuf" and bool(np.isin(values, np.arange(n)).all())
         if not valid:
             raise InputError(
-                f"{key} of {str(path)!r} must be uint8 images (n, 3, 64, 64), a finite label per image, or numbers of "
+                f"{key} of {str(path)!r} must be uint8 images (n, 3, 64, 64), a finite label per image, or indices of "
                 f"images, got {values.dtype} of shape {values.shape}; see docs/chairs.md"
             )
     return arrays
