@@ -278,3 +278,15 @@ def test_rows_without_a_label_that_are_ignored_are_counted(spar, tmp_path, optio
     target.write_text("area\n3\n4\n")
     result = spar("adapt", source, target, "--label", "price", "--drop-unlabelled", "--json", *options)
     assert "source: 2 rows without a label are ignored" in json.loads(result.stdout)["notes"]
+
+
+@pytest.mark.parametrize("command", ["predict", "watch"])
+def test_a_file_for_a_saved_model_with_infinity_names_the_column(spar, tmp_path, command):
+    source, rows, model = tmp_path / "rows.csv", tmp_path / "new.csv", tmp_path / "model.skops"
+    source.write_text("area,price\n1,2\n2,3\n5,7\n4,5\n")
+    spar("adapt", source, source, "--label", "price", "--save", model)
+    rows.write_text("area\n3\ninf\n")
+    options = ("-o", tmp_path / "out.csv") if command == "predict" else ("--once",)
+    result = spar(command, model, rows, *options)
+    assert result.exit_code == 2
+    assert "column 'area': values must be finite and below 1e+60, got inf in row 3" in result.stderr
