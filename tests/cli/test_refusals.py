@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -243,3 +244,49 @@ def test_a_column_of_another_kind_can_be_dropped_as_the_message_suggests(
     paths = files(source, target.assign(**{column: value}))
     assert refused(*paths).rstrip().endswith(f"--drop {column}")
     assert spar("adapt", *paths, "--label", "price", "--drop", column).exit_code == 0
+
+
+@pytest.mark.parametrize("column", ["price", "area"])
+def test_values_that_are_too_small_name_the_column(refused, files, source, target, column):
+    source[column] *= 1e-70
+    paths = files(source, target)
+    if column == "price":
+        message = refused(*paths)
+        assert "column 'price': the column must be zero or have values between 1e-60 and 1e+60 in size" in message
+    message = refused(*paths, "--stream", "--features", "num")
+    assert f"source.csv', column '{column}': the column must be zero or have values between 1e-60" in message
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_a_name_that_an_empty_name_gets_is_a_duplicate(refused, tmp_path, target, options):
+    path = tmp_path / "names.csv"
+    path.write_text("area,,Unnamed: 1,price\n1,2,3,4\n2,3,4,6\n5,1,0,2\n")
+    assert "duplicate column names 'Unnamed: 1'; rename the columns" in refused(path, path, *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_a_file_without_rows_is_named_as_such(refused, tmp_path, options):
+    path = tmp_path / "header.csv"
+    path.write_text("area,price\n")
+    assert "the file has a header and no rows" in refused(path, path, *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_rows_without_a_label_that_are_ignored_are_counted(spar, tmp_path, options):
+    source, target = tmp_path / "rows.csv", tmp_path / "new.csv"
+    source.write_text("area,price\n1,2\n2,3\n5,7\n4,\n6,NA\n7,9\n")
+    target.write_text("area\n3\n4\n")
+    result = spar("adapt", source, target, "--label", "price", "--drop-unlabelled", "--json", *options)
+    assert "source: 2 rows without a label are ignored" in json.loads(result.stdout)["notes"]
+
+
+@pytest.mark.parametrize("command", ["predict", "watch"])
+def test_a_file_for_a_saved_model_with_infinity_names_the_column(spar, tmp_path, command):
+    source, rows, model = tmp_path / "rows.csv", tmp_path / "new.csv", tmp_path / "model.skops"
+    source.write_text("area,price\n1,2\n2,3\n5,7\n4,5\n")
+    spar("adapt", source, source, "--label", "price", "--save", model)
+    rows.write_text("area\n3\ninf\n")
+    options = ("-o", tmp_path / "out.csv") if command == "predict" else ("--once",)
+    result = spar(command, model, rows, *options)
+    assert result.exit_code == 2
+    assert "column 'area': values must be finite and below 1e+60, got inf in row 3" in result.stderr

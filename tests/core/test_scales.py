@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -152,3 +153,21 @@ def test_moments_out_of_range_are_refused(shift, size):
     est = SpARRegressor().fit_moments(moments)
     with pytest.raises(ValueError, match=r"column 0 of the target.*1e\+60"):
         est.adapt(moments.with_root(root).without_outputs())
+
+
+def test_an_error_about_extreme_values_names_the_column_of_a_frame():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["X", "area"])
+    y = pd.Series(frame.sum(axis=1), name="price")
+    model = BayesSpARRegressor()
+    with pytest.raises(ValueError, match=r"^column 'area' of X must be zero or have values between 1e-60 and 1e"):
+        model.fit(frame * [1.0, 1e-70], y)
+    with pytest.raises(ValueError, match=r"^output 'price' of Y must be zero"):
+        model.fit(frame, y * 1e-70)
+    with pytest.raises(ValueError, match=r"^column 1 of X must be zero"):
+        model.fit(frame.to_numpy() * [1.0, 1e-70], y)
+    with pytest.raises(ValueError, match=r"^column 'X' of the target must be zero"):
+        model.fit(frame, y).adapt(frame * [1e-70, 1.0])
+    with pytest.raises(ValueError, match=r"^column 'area' of X must be zero"):
+        Moments.of(frame * [1.0, 1e-70])
+    with pytest.raises(ValueError, match=r"^batch 0: column 'area' of X must be zero"):
+        model.fit_batches([(frame * [1.0, 1e-70], y)])

@@ -230,3 +230,11 @@ def test_intervals_for_new_groups_do_not_depend_on_the_unit_of_the_label(rng, un
     one, other = (BayesSpARRegressor().fit(X, scale * y, groups=groups).adapt(X + 0.01) for scale in (1.0, unit))
     expected, found = one.expected_rmse(X).interval95, other.expected_rmse(X).interval95
     np.testing.assert_allclose(np.divide(found, unit), expected, rtol=1e-9)
+
+
+def test_groups_without_weight_do_not_count(rng):
+    X, y, groups = grouped(rng)
+    with pytest.raises(ValueError, match="at least 2 groups with a positive weight, got 1;"):
+        BayesSpARRegressor().fit(X, y, groups=groups, sample_weight=(groups == 3).astype(float))
+    with pytest.raises(ValueError, match="at least 2 groups, got 1;"):
+        BayesSpARRegressor().fit(X, y, groups=np.zeros(len(X)))

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pyspar.core.arrays import EPS64, VALUE_RANGE, Matrix, Vector
+from pyspar.core.extremes import ExtremeValues
 from pyspar.core.roots import GRAM_BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
 
 Solver = Literal["auto", "gram", "qr"]
@@ -295,17 +296,13 @@ def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
 
 
 def refuse_extremes(moments: Moments) -> None:
-    """Raise ValueError for columns whose values are too large or too small to compute with (``VALUE_RANGE``)."""
+    """Raise ExtremeValues for columns whose values are too large or too small to compute with (``VALUE_RANGE``)."""
     low, high = VALUE_RANGE
     sizes = np.abs(moments.root[:, 1:]).max(axis=0) / np.sqrt(moments.weight)  # squares would overflow or underflow
     extreme = np.flatnonzero((sizes > 0.0) & ((sizes < low) | (sizes > high)))
     if extreme.size:
         column = int(extreme[0])
-        name = f"column {column} of X" if column < moments.n_features else f"output {column - moments.n_features} of Y"
-        raise ValueError(
-            f"{name} must be zero or have values between {low:g} and {high:g} in size, got about {sizes[column]:.3g}; "
-            "divide it by a constant first"
-        )
+        raise ExtremeValues(column, moments.n_features, float(sizes[column])).describe(moments.names)
 
 
 class WeightlessRows(ValueError):

@@ -93,8 +93,10 @@ def extend_folds(
 def check_several(folds: GroupFolds | None) -> GroupFolds | None:
     """Return the folds; raise ValueError for a single group, which cannot be left out."""
     if folds is not None and len(folds.moments) < 2:
+        n_groups = sum(weight > 0.0 for weight in folds.weight_of.values())
+        weighted = " with a positive weight" if n_groups < len(folds.fold_of) else ""
         raise ValueError(
-            f"groups must contain at least 2 groups, got {len(folds.fold_of)}; leave groups out if rows are independent"
+            f"groups must contain at least 2 groups{weighted}, got {n_groups}; leave groups out if rows are independent"
         )
     return folds
 

@@ -20,7 +20,7 @@ from pyspar.core.belief import Belief, FlatBelief
 from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
 from pyspar.core.roots import root_sum_squares
 from pyspar.errors import warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_extreme_weights, refuse_large
+from pyspar.sources import kind_of, moments_of, name_columns, refuse_dates, refuse_extreme_weights, refuse_large
 from pyspar.wording import list_some
 
 Attributes = dict[str, Any]
@@ -155,13 +155,15 @@ def read_labelled_rows(
             ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE_FORMATS,
         )  # fmt: skip
         y = np.asarray(y, dtype=np.float64)
-    if kind == "sparse":
-        moments = moments_of(X, y, sample_weight, solver=solver)
-    else:
-        moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
+    names = getattr(reader, "feature_names_in_", None)
+    with name_columns(names, label_names):
+        if kind == "sparse":
+            moments = moments_of(X, y, sample_weight, solver=solver)
+        else:
+            moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
     counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
     label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
-    return Source(moments, y.ndim, getattr(reader, "feature_names_in_", None), label_names, label_range)
+    return Source(moments, y.ndim, names, label_names, label_range)
 
 
 def check_further_labels(estimator: Any, y: Any) -> None:
@@ -239,7 +241,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
     eps = measured_eps(Z)
     Z = check_rows(estimator, Z, "the target", ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
-    with name_target():
+    with name_target(), name_columns(getattr(estimator, "feature_names_in_", None)):
         if kind == "sparse":
             return moments_of(Z, sample_weight=sample_weight, solver=solver)
         return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
@@ -251,7 +253,7 @@ def name_target() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = re.sub(r"\bX\b", "the target", str(error), count=1)
+        text = re.sub(r"(?<!')\bX\b(?!')", "the target", str(error), count=1)  # not a column with the name 'X'
         if text == str(error):
             raise
         raise ValueError(text) from None

@@ -5,8 +5,8 @@ This module recognises the kind of data that a caller passes. One module per kin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain, islice
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pyspar.core.arrays import VALUE_RANGE
+from pyspar.core.extremes import ExtremeValues
 from pyspar.core.moments import Moments, Solver, column_names
 from pyspar.core.spectrum import use_algebra
 from pyspar.wording import list_some
@@ -193,3 +194,12 @@ def _starts_with_time(values: Any) -> bool:
     first = values[0]
     entries = first if isinstance(first, (list, tuple)) else [first]
     return any(isinstance(getattr(entry, "dtype", None), np.dtype) and _is_time(entry.dtype) for entry in entries)
+
+
+@contextmanager
+def name_columns(features: Sequence[str] | None, outputs: Sequence[str] | None = None) -> Iterator[None]:
+    """Name the column in an error about extreme values. None is no names."""
+    try:
+        yield
+    except ExtremeValues as error:
+        raise error.describe(() if features is None else features, () if outputs is None else outputs) from None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from pyspar.core.extremes import ExtremeValues
 from pyspar.core.moments import Moments, Solver, WeightlessRows, column_names, measured_eps, refuse_masked
 from pyspar.sources import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
@@ -42,6 +43,8 @@ def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver
                     _block_moments([batch], solver)
                 except WeightlessRows:
                     continue
+                except ExtremeValues as error:
+                    raise error.describe(kind.names, rows=f"batch {number}") from None
                 except ValueError as error:
                     raise ValueError(f"batch {number}: {error}") from None
             raise

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,6 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from pyspar.core.extremes import ExtremeValues
 from pyspar.errors import InputError
 from pyspar.sources.files.formats import describe_file, format_of
 from pyspar.sources.files.messages import BadCell, bad_cells_error, describe_rows, suggest_column, suggest_drop
@@ -308,6 +310,12 @@ def describe_examples(columns: Iterable[Column], used: Collection[str], role: st
     ]
 
 
+def describe_unlabelled(n_rows: int, role: str) -> list[str]:
+    """Return a note about rows that are ignored because they have no label, if there are any."""
+    rows = count_noun(n_rows, "row without a label is", "rows without a label are")
+    return [f"{role}: {rows} ignored"] if n_rows else []
+
+
 def check_signs(
     source: Mapping[str, str],
     target: Mapping[str, str],
@@ -335,6 +343,16 @@ def _suggest_ignoring(name: str, role: str, label: str | None) -> str:
     if name == label:
         return {"target": ", or remove it from the target", "file": ", or leave out --label"}.get(role, "")
     return f", or {suggest_drop([name])}" if role in ("source", "target") else ""
+
+
+@contextmanager
+def explain_extremes(path: Path, role: str, columns: Sequence[str], label: str | None = None) -> Iterator[None]:
+    """Raise InputError instead of ExtremeValues; ``columns`` are the columns of the file from which features come."""
+    try:
+        yield
+    except ExtremeValues as error:
+        name = [*columns, label][error.column]
+        raise InputError(f"{describe_file(role, path, name)}: the column {error.problem}") from error
 
 
 def check_numbers(table: pd.DataFrame, names: Iterable[str], path: Path, role: str) -> None:

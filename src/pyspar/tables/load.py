@@ -5,7 +5,8 @@ The files are tables in memory, whose steps are here, or are reduced to Moments,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,8 @@ from pyspar.tables.columns import (
     check_numbers,
     check_signs,
     describe_other_values,
+    describe_unlabelled,
+    explain_extremes,
     find_label,
     name_array_columns,
     read_numbers,
@@ -231,7 +234,9 @@ class TableSource:
         selection = self.selection
         rows = self.frame[list(selection.names)]
         encoder = build_encoder(self.frame, selection.numeric, selection.categorical, selection.date).fit(rows)
-        fit = _make_fit(encode(encoder, rows, "source"), self.y, read_groups(self.frame, self.groups, request.source))
+        explain = partial(explain_extremes, request.source, "source", list_raw_columns(encoder), self.label)
+        groups = read_groups(self.frame, self.groups, request.source)
+        fit = _make_fit(encode(encoder, rows, "source"), self.y, groups, explain)
         progress.finish("encode")
         return LearnedColumns(selection, encoder, fit, len(rows), rows.isna().sum(), self.notes)
 
@@ -255,6 +260,10 @@ class TableSource:
         features = encode(learned.encoder, rows, "target")
         chunk = RowChunk(features, labels, None if request.identity is None else frame[request.identity])
 
+        def measure() -> Moments:
+            with explain_extremes(target.path, "target", list_raw_columns(learned.encoder)):
+                return Moments.of(features)
+
         def predict_and_score(models: Sequence[Any], output: Output, progress: Progress) -> Any:
             if output.path is None and labels is None:
                 return None
@@ -265,7 +274,7 @@ class TableSource:
         return Target(
             features,
             len(rows),
-            partial(Moments.of, features),
+            measure,
             predict_and_score,
             n_missing=rows.isna().sum(),
             alerts=(*empty, *later, *other),
@@ -284,22 +293,24 @@ def load_source(request: Request, progress: Progress, *, fit_groups: bool = True
     check_identity(request.identity, label)
     frame, y = _source_labels(read, label, request)
     selection = select_features(frame, label, request)
-    notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells))
+    unlabelled = describe_unlabelled(len(read.frame) - len(frame), "source")
+    notes = (*read.notes, *read.check_cells(selection.names, request.bad_cells), *unlabelled)
     check_numbers(frame, selection.numeric, request.source, "source")
     progress.finish("read")
     return TableSource(frame, y, label, selection, read.signs, notes, request.groups if fit_groups else None)
 
 
-def _make_fit(X: Any, y: Any, groups: Any) -> Fit:
+def _make_fit(X: Any, y: Any, groups: Any, explain: Callable[[], AbstractContextManager[None]]) -> Fit:
     """Return a function that fits an estimator to the encoded source, with groups if there are any."""
 
     def fit(estimator: Any) -> Any:
-        if groups is None:
-            return estimator.fit(X, y)
-        if isinstance(estimator, MomentsRegressor):
-            return estimator.fit(X, y, groups=groups)
-        splits = GroupKFold(min(MAX_FOLDS, len(set(groups)))).split(X, groups=groups)  # of RidgeCV
-        return estimator.set_params(cv=list(splits)).fit(X, y)
+        with explain():
+            if groups is None:
+                return estimator.fit(X, y)
+            if isinstance(estimator, MomentsRegressor):
+                return estimator.fit(X, y, groups=groups)
+            splits = GroupKFold(min(MAX_FOLDS, len(set(groups)))).split(X, groups=groups)  # of RidgeCV
+            return estimator.set_params(cv=list(splits)).fit(X, y)
 
     return fit
 

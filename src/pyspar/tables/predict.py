@@ -18,7 +18,7 @@ from pyspar.estimators.unseen_categories import describe_unseen_rows
 from pyspar.io.models import load
 from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.messages import check_column
-from pyspar.tables.columns import check_signs
+from pyspar.tables.columns import check_numbers, check_signs
 from pyspar.tables.encode import TableEncoder, as_numbers
 from pyspar.tables.inputs import BadCells
 from pyspar.tables.load import check_input, load_table
@@ -113,7 +113,10 @@ def load_rows_for(
     check_signs(find_signs_of(model), table.signs, [*used, *([] if label is None else [label])], path, role, label)
     used = used or [name for name in table.frame.columns if name not in (identity, label)]
     notes = table.check_cells({*used, label or ""}, bad_cells, label=label)
-    return table.frame, used, (*table.notes, *notes)
+    frame = table.frame
+    numbers = [name for name in used if name in frame and pd.api.types.is_float_dtype(frame[name].dtype)]
+    check_numbers(frame, numbers, path, role)
+    return frame, used, (*table.notes, *notes)
 
 
 def find_label_of(model: Any) -> str | None:

@@ -19,7 +19,7 @@ from pyspar.sources.files import open_rows
 from pyspar.sources.files.formats import INPUT_SUFFIXES, check_file, describe_file, format_of
 from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.columns import signs_of
+from pyspar.tables.columns import describe_unlabelled, explain_extremes, signs_of
 from pyspar.tables.encode import TableEncoder, build_encoder
 from pyspar.tables.inputs import Ignored
 from pyspar.tables.read import open_whole_file
@@ -114,16 +114,14 @@ class InputFile:
             return X if label is None else (X, batch.y)
 
         options: Any = {"missing_features": means is not None, "missing_labels": drop_unlabelled}
-        with closing(read_batches(self.content, progress, features, label=label, **options)) as batches:
+        batches = read_batches(self.content, progress, features, label=label, **options)
+        with closing(batches), explain_extremes(self.path, self.role, features, label):
             moments = moments_of_batches(map(clean, batches), labelled=label is not None)
         eps = np.array([self.content.column(name).eps for name in features])
-        n_dropped = n_read - moments.rows
         notes = []
         if n_bad:
             notes.append(f"{self.role}: {count_noun(n_bad, 'bad cell is', 'bad cells are')} treated as missing")
-        if n_dropped:
-            unlabelled = count_noun(n_dropped, "row without a label is", "rows without a label are")
-            notes.append(f"{self.role}: {unlabelled} ignored")
+        notes += describe_unlabelled(n_read - moments.rows, self.role)
         counts = dict(zip(features, n_missing.tolist()))
         return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
 

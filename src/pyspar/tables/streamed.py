@@ -18,7 +18,7 @@ import numpy as np
 
 from pyspar.core.arrays import EPS64
 from pyspar.core.mean_square import SquaredErrors
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, refuse_extremes
 from pyspar.errors import InputError
 from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.npy import ArrayFile
@@ -29,6 +29,7 @@ from pyspar.tables.columns import (
     Selection,
     check_identity,
     describe_examples,
+    explain_extremes,
     find_label,
     is_named_like_id,
     name_array_columns,
@@ -114,6 +115,8 @@ class StreamedSource:
         means = scaler.mean_ if impute else None
         read = target.reduce(names, self.label if is_labelled else None, progress, means=means)
         z = standardise_moments(read.moments, scaler.mean_, scaler.scale_)
+        with explain_extremes(target.path, target.role, names, self.label):
+            refuse_extremes(z)
         notes = (*describe_rows_read(target, names), *read.notes)
         alerts: tuple[str, ...] = ()
         if not request.stream and (self.file.rows is not None or target.rows is not None):

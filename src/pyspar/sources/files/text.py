@@ -120,14 +120,14 @@ def open_file(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     except _READ_ERRORS as error:
         raise _text_file_error(error, path, role) from error
     where = describe_file(role, path)
-    check_unique([name for name in header if name], where)
-    cells = [] if block is None else block.columns
+    # An empty name becomes the name that pandas gives it.
+    names = [name or f"Unnamed: {j}" for j, name in enumerate(header)]
+    check_unique(names, where)
+    if block is None:
+        raise InputError(f"{where}: the file has a header and no rows")
     # Programs that write semicolons often write decimal commas.
-    mark = _find_decimal_mark(cells, where) if separator == ";" else ""
-    columns = tuple(
-        describe_text_column(name or f"Unnamed: {j}", column, mark)
-        for j, (name, column) in enumerate(zip(header, cells or [arrow.array([], arrow.string())] * len(header)))
-    )
+    mark = _find_decimal_mark(block.columns, where) if separator == ";" else ""
+    columns = tuple(describe_text_column(name, column, mark) for name, column in zip(names, block.columns))
     n_bytes = path.stat().st_size
     return DelimitedFile(path, role, columns, None, n_bytes, batch_bytes, separator, mark, tuple(header))
 
