@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
@@ -397,3 +397,24 @@ def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifte
 def test_a_class_is_not_a_model(use):
     with pytest.raises(TypeError, match=r"fitted regressor.*got the class LinearRegression"):
         use(LinearRegression, np.eye(4))
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_a_classifier_is_refused_also_in_a_pipeline_and_a_search(rng, search):
+    X = rng.normal(size=(40, 2))
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    model = GridSearchCV(model, {"logisticregression__C": [1.0]}, cv=2) if search else model
+    model.fit(X, (X[:, 0] > 0.0).astype(int))
+    for call in (
+        lambda: TargetCorrection(model).fit(X, X[:, 0]),
+        lambda: rows_to_label(model, X, n=3),
+        lambda: inspect(model, X, source=(X, X[:, 0])),
+    ):
+        with pytest.raises(TypeError, match="LogisticRegression"):
+            call()
+
+
+def test_a_torch_module_is_referred_to_adapt_head(rng):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="adapt_head"):
+        TargetCorrection(torch.nn.Linear(2, 1)).fit(rng.normal(size=(5, 2)), np.ones(5))

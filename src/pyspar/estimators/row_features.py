@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -47,12 +47,23 @@ class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
 
 def check_model(model: Any) -> None:
-    """Raise an error for a model that has no ``predict`` or is not fitted."""
+    """Raise an error for a model that has no ``predict``, is a classifier or is not fitted."""
     if isinstance(model, type) or not hasattr(model, "predict"):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError(f"model must be a fitted regressor with predict, got {got}; fit one first")
+        is_network = not isinstance(model, type) and hasattr(model, "state_dict")
+        fix = "for a torch module use pyspar.nn.adapt_head(..., target_labels=)" if is_network else "fit one first"
+        raise TypeError(f"model must be a fitted regressor with predict, got {got}; {fix}")
+    refuse_classifier(model)
     if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
         check_is_fitted(model)
+
+
+def refuse_classifier(model: Any) -> None:
+    """Raise TypeError for a classifier, also in a pipeline or a search."""
+    if isinstance(model, BaseEstimator) and is_classifier(model):
+        raise TypeError(
+            f"model must be a regressor, got the classifier {name_regressor(model)}; labels must be numbers"
+        )
 
 
 def split_model(model: Any) -> tuple[Pipeline | None, Any]:

@@ -27,7 +27,13 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
 from pyspar.estimators.calibrated_forecasts import rmse_interval, separation_class
 from pyspar.estimators.groups import check_groups
-from pyspar.estimators.row_features import compute_features, fit_features, is_frame, name_regressor
+from pyspar.estimators.row_features import (
+    compute_features,
+    fit_features,
+    is_frame,
+    name_regressor,
+    refuse_classifier,
+)
 from pyspar.estimators.target_labels import forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, summarise_unseen
 from pyspar.estimators.validation import is_missing, label_names_of
@@ -56,6 +62,7 @@ def inspect_regressor(
             f"the model must be a fitted regressor, got {type(model).__name__} without predict; end a pipeline with a "
             "regressor"
         )
+    refuse_classifier(model)
     check_is_fitted(model)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise InputError(f"source must be a pair (X, y) of rows and labels, got {type(source).__name__}")
