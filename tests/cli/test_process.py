@@ -322,7 +322,7 @@ def slow(function):
     return later
 
 if sys.argv.pop(1) == "reading":
-    text.convert_batch = slow(text.convert_batch)
+    text.build_batch = slow(text.build_batch)
 else:
     streamed.RowChunk = slow(streamed.RowChunk)
 from pyspar.__main__ import main
