@@ -1,6 +1,7 @@
 """Mutated files of every format: each command reads or rejects them, and they cause no other action."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,14 @@ PROGRAM = Path(__file__).with_name("fuzz_files.py")
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="known: the process that runs the commands was aborted once (SIGABRT, Arrow)")
 def test_no_mutated_file_crashes_a_command_or_causes_another_action(tmp_path):
     command = [sys.executable, str(PROGRAM), str(tmp_path), "150", "20240607", "0"]
-    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode == -signal.SIGABRT:
+        # Seen once in six runs with the same seed, for an unknown reason. A reproducible abort fails the second time.
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    result = json.loads(finished.stdout)
     assert result["failures"] == []
     assert result["events"] == {}
     assert set(result["outcomes"]) <= {"0", "2", "3"}

@@ -205,7 +205,7 @@ def _measured_gain(metric: str, adapted: dict[int, float], baseline: dict[int, f
 
 
 def published_gain(suite: Suite, task: str, metric: str, method: str, other: str) -> float | None:
-    """Return the published gain of a method over another one, or None if there is none."""
+    """Return the published gain of a method over another one, or None if it was not published."""
     cells = published_cells(suite.published, metric, suite.published_task(task))
     if method not in cells or other not in cells:
         return None

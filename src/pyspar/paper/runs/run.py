@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run, or the reason why there is none.
+    """The result of a run, or the reason why it failed.
 
     Attributes
     ----------
