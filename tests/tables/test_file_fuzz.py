@@ -1,7 +1,6 @@
 """Mutated files of every format: each command reads or rejects them, and they cause no other action."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +15,10 @@ PROGRAM = Path(__file__).with_name("fuzz_files.py")
 
 @pytest.mark.slow
 def test_no_mutated_file_crashes_a_command_or_causes_another_action(tmp_path):
-    command = [sys.executable, str(PROGRAM), str(tmp_path), "150", "20240607", "0"]
+    command = [sys.executable, "-X", "faulthandler", str(PROGRAM), str(tmp_path), "150", "20240607", "0"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode == -signal.SIGABRT:
-        # Seen once in six runs with the same seed, for an unknown reason. A reproducible abort fails the second time.
-        finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr[-2000:]
+    mutants = sorted(tmp_path.glob("mutant-*"), key=lambda path: path.stat().st_mtime_ns)
+    assert finished.returncode == 0, f"last file: {mutants[-1:]}; {finished.stderr[:4000]}"
     result = json.loads(finished.stdout)
     assert result["failures"] == []
     assert result["events"] == {}

@@ -7,8 +7,6 @@ which columns are numbers. Arrow then parses plain numbers. ``number_text`` pars
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import re
 import zlib
 from collections import Counter
@@ -97,15 +95,22 @@ class DelimitedFile(RowFile):
             first += block.num_rows
 
     def _read_cells(self, positions: Collection[int]) -> Iterator[tuple[Any, int]]:
-        """Yield blocks of some columns as text, and the position in the file on disk after each."""
+        """Yield blocks of some columns as text, and the position in the file on disk after each.
+
+        A block may end with the last column of the file in addition.
+        """
+        names = [self.header[j] for j in positions]
+        if self.header[-1] not in names:
+            names.append(self.header[-1])
+        last_column, last_cell = names.index(self.header[-1]), ""
         try:
-            with _CountingReader(self.path) as file:
-                n_records = 1
-                for block in _open_csv(file, self.separator, [self.header[j] for j in positions], self.batch_bytes):
-                    n_records += block.num_rows
-                    yield block, file.position
-                if file.quotes % 2 or (file.quotes and n_records < file.lines):
-                    _check_quotes(self.path, self.role, self.separator)
+            with arrow.OSFile(str(self.path)) as file:
+                for block in _open_csv(file, self.path, self.separator, names, self.batch_bytes):
+                    if block.num_rows:
+                        last_cell = block.column(last_column)[-1].as_py() or ""
+                    yield block, file.tell()
+            if _may_end_in_quotes(self.path, last_cell):
+                _check_quotes(self.path, self.role, self.separator)
         except _READ_ERRORS as error:
             raise _text_file_error(error, self.path, self.role) from error
 
@@ -115,8 +120,8 @@ def open_file(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
     try:
         separator = separator_of(path)
         header = read_header(path, separator)
-        with _CountingReader(path) as file:
-            block = next(iter(_open_csv(file, separator, header, batch_bytes)), None)
+        with arrow.OSFile(str(path)) as file:
+            block = next(_open_csv(file, path, separator, header, batch_bytes), None)
     except _READ_ERRORS as error:
         raise _text_file_error(error, path, role) from error
     where = describe_file(role, path)
@@ -229,36 +234,13 @@ def _find_decimal_mark(columns: Sequence[Any], where: str) -> str:
     return "," if counts[","] > counts["."] else "."
 
 
-class _CountingReader(io.RawIOBase):
-    """A binary file for Arrow that counts quotes and lines, and reports the position in the file on disk."""
+def _open_csv(file: Any, path: Path, separator: str, names: list[str], block: int) -> Any:
+    """Return a reader of blocks. ``file`` is a file of Arrow, because threads of Arrow read ahead from it.
 
-    def __init__(self, path: Path) -> None:
-        self._raw = path.open("rb")
-        self._bytes: Any = gzip.GzipFile(fileobj=self._raw) if path.suffix.lower() == ".gz" else self._raw
-        self.quotes = self.lines = 0
-
-    @property
-    def position(self) -> int:
-        return self._raw.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self._bytes.read(size)
-        self.quotes += data.count(b'"')
-        self.lines += data.count(b"\n")
-        return data
-
-    def close(self) -> None:
-        super().close()
-        self._bytes.close()
-        self._raw.close()
-
-    def readable(self) -> bool:
-        return True
-
-
-def _open_csv(file: _CountingReader, separator: str, names: list[str], block: int) -> Any:
+    These threads may still run when the interpreter ends. Releasing a Python object there would abort the process.
+    """
     return csv_reader.open_csv(
-        arrow.PythonFile(file, mode="r"),
+        arrow.CompressedInputStream(file, "gzip") if path.suffix.lower() == ".gz" else file,
         # Arrow numbers the rows in its messages only with one thread.
         read_options=csv_reader.ReadOptions(block_size=block, use_threads=False),
         parse_options=csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True),
@@ -268,8 +250,24 @@ def _open_csv(file: _CountingReader, separator: str, names: list[str], block: in
     )
 
 
+def _may_end_in_quotes(path: Path, last_cell: str) -> bool:
+    """Return whether the last cell of a file, in its last column, may begin with a quote that is never closed.
+
+    The cell then contains the rest of the file. A quote in another column leaves too few fields, which Arrow reports.
+    """
+    if "\n" in last_cell or "\r" in last_cell:
+        return True
+    if path.suffix.lower() == ".gz":
+        return False  # at most the end of the last line is lost
+    n_bytes = 2 * len(last_cell.encode()) + 1  # a quote inside quotes is written twice
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - n_bytes))
+        end = file.read()
+    return b'"' in end and not end.endswith((b"\n", b"\r"))
+
+
 def _check_quotes(path: Path, role: str, separator: str) -> None:
-    """Raise InputError for a quote that is never closed, in a file with an odd quote or fewer records than lines.
+    """Raise InputError for a quote that is never closed.
 
     Arrow reads the rest of the file as the text inside that quote, and silently loses rows.
     """
