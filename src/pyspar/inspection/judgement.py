@@ -33,7 +33,6 @@ WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 correction with labels helps."""
 SMALL_CHANGE = 0.01
 """A smaller relative change of the error is not noticeable. Figures that agree to three digits differ by less."""
-
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
