@@ -25,7 +25,7 @@ def add_labels(
     label: str,
     target: pd.DataFrame,
     signs: Mapping[str, str],
-    identity: str | None,
+    identity: str | None = None,
 ) -> Any:
     """Return the labels of the target with those of a file, which has the columns ``row`` and the label.
 
