@@ -66,9 +66,13 @@ def add_labels(
 
 
 def _check_same_ids(ids: pd.Series[Any], expected: pd.Series[Any], places: Any, path: Path) -> None:
-    """Raise InputError if an id is not that of its row in the target. A spreadsheet may have removed leading zeros."""
-    theirs, ours = as_words(ids), as_words(expected)
-    numbers = [pd.to_numeric(pd.Series(words), errors="coerce").to_numpy() for words in (theirs, ours)]
+    """Raise InputError if an id is not that of its row in the target.
+
+    A spreadsheet may have removed leading zeros, and ``--safe-csv`` may have added ' at the start.
+    """
+    words = [pd.Series(as_words(column)).fillna("").str.removeprefix("'") for column in (ids, expected)]
+    theirs, ours = words
+    numbers = [pd.to_numeric(each, errors="coerce") for each in words]
     wrong = np.flatnonzero((theirs != ours) & (numbers[0] != numbers[1]))
     if wrong.size:
         first = int(wrong[0])
