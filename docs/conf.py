@@ -83,6 +83,30 @@ copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
 
+# The start page is plain Markdown, which code hosting sites can show. Its table of contents is added here.
+NAVIGATION = """
+```{toctree}
+:hidden:
+
+User guide <user-guide>
+Gallery <gallery/index>
+API reference <api>
+Theory <theory>
+Evidence <evidence-summary>
+Reproduction <paper>
+FAQ <faq>
+Glossary <glossary>
+Changelog <changelog>
+Decisions <decisions/index>
+```
+"""
+
+
+def add_navigation(app: object, page: str, source: list[str]) -> None:
+    """Add the table of contents to the start page."""
+    source[0] += NAVIGATION if page == "index" else ""
+
+
 def skip_metadata_requests(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
     """Leave out the methods that scikit-learn adds to every estimator, such as ``set_fit_request``."""
     added = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
@@ -91,4 +115,5 @@ def skip_metadata_requests(app: object, what: str, name: str, obj: object, skip:
 
 def setup(app: object) -> None:
     """Connect the events of this site."""
+    app.connect("source-read", add_navigation)  # type: ignore[attr-defined]
     app.connect("autodoc-skip-member", skip_metadata_requests)  # type: ignore[attr-defined]

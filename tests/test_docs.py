@@ -340,3 +340,9 @@ def test_the_tolerances_of_the_method_page_are_those_of_the_code():
     documented = {name: float(value) * (EPS64 if unit else 1.0) for _, name, value, unit in rows}
     assert len(documented) >= 20
     assert documented == {name: getattr(import_module(f"pyspar.core.{file}"), name) for file, name, _, _ in rows}
+
+
+def test_the_start_page_is_plain_markdown():
+    """Code hosting sites show the directives of the site as raw text."""
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert not re.findall(r"^(?::{3,}|`{3})\{.*$", page, flags=re.MULTILINE)

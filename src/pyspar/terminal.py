@@ -123,6 +123,17 @@ def print_json(result: Any, *, indent: int | None = 1) -> None:
     echo(json.dumps(result, allow_nan=False, default=str, indent=indent))
 
 
+def print_table(table: Any) -> None:
+    """Print a table of rich on stdout, without its spaces at the ends of lines."""
+    from rich.console import Console
+    from typer import echo
+
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
+
+
 def printable(text: str) -> str:
     """Return a text with control characters escaped. Names from files must not control the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

@@ -73,7 +73,7 @@ def test_the_account_has_the_expected_text(spar, files, source, target, tmp_path
     for method in methods:
         options = ("source.csv", "target.csv", *LABEL, "--method", *method)
         texts.append(f"$ spar adapt {' '.join(options)}\n{spar('adapt', *options).stdout}")
-    golden("cli-adapt", "\n".join("\n".join(line.rstrip() for line in text.splitlines()) + "\n" for text in texts))
+    golden("cli-adapt", "\n".join(texts))
 
 
 def test_the_account_names_every_column_that_is_imputed_ignored_or_unseen(spar, files, source, target):

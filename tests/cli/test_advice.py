@@ -77,7 +77,7 @@ def test_the_text_and_the_json_of_a_command_name_the_recommended_model_only(spar
         data = run_json(spar, *command)
         output = data.get("outputs", [data])[0]
         recommended = output["recommended"].replace("OLS", "least squares")
-        text = spar(*command).stdout
+        text = " ".join(spar(*command).stdout.split())  # long lines are wrapped
         assert output["headline"] in text
         assert output["next_step"] in text
         for each in (text, json.dumps(data, ensure_ascii=False)):
@@ -85,7 +85,16 @@ def test_the_text_and_the_json_of_a_command_name_the_recommended_model_only(spar
             assert named_in_advice(each) or output["outcome"] == "unknown"
 
 
-def test_adapt_with_every_method_judges_as_inspect_does_and_advises_what_is_possible(spar, case):
+def label_rows(spar, path, *arguments):
+    """Choose ten rows with ``spar label``, fill in their labels, and return the path."""
+    result = spar("label", *arguments, "-o", path)
+    assert result.exit_code == 0, result.output
+    rows = pd.read_csv(path)
+    rows.assign(y=2.0 * rows["a"]).to_csv(path, index=False)
+    return path
+
+
+def test_adapt_with_every_method_judges_as_inspect_does_and_advises_what_is_possible(spar, case, tmp_path):
     arguments, methods = case
     inspected = run_json(spar, "inspect", *arguments)["outputs"][0]
     forecasts = {forecast["name"]: forecast for forecast in inspected["forecasts"]}
@@ -108,8 +117,11 @@ def test_adapt_with_every_method_judges_as_inspect_does_and_advises_what_is_poss
             assert (
                 f"--method {next(m for m in METHODS if NAMES[m] == inspected['recommended'])}" in adapted["next_step"]
             )
+    assert "pyspar." not in steps or "--stream" in arguments or inspected["recommended"] == "OLS"
     for command in set(re.findall(r"spar (?:adapt|label)(?: --[\w-]+(?: \w+)?)*", steps)):
         _, name, *options = command.split()
         given = arguments[: arguments.index("--alpha")] if name == "label" and "--alpha" in arguments else arguments
+        if "--use-target-labels" in options and inspected["labels"] is None:
+            given = (*given, "--labels", label_rows(spar, tmp_path / "to_label.csv", *given))
         result = spar(name, *given, *options)
         assert result.exit_code == 0, (command, result.output)

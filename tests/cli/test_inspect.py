@@ -20,9 +20,7 @@ def test_the_output_has_the_expected_text(spar, files, source, target, tmp_path,
     target.loc[:2, "area"] = np.nan
     files(source, target)
     arguments = ("source.csv", "target.csv", *LABEL, "--id", "home", "--report", "r.json")
-    result = spar("inspect", *arguments)
-    text = "\n".join(line.rstrip() for line in result.stdout.splitlines())
-    golden("cli-inspect", f"$ spar inspect {' '.join(arguments)}\n{text}")
+    golden("cli-inspect", f"$ spar inspect {' '.join(arguments)}\n{spar('inspect', *arguments).stdout}")
 
 
 def test_the_worst_direction_is_named_by_its_raw_column(spar, files, source, target):

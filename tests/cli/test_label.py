@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -43,9 +44,10 @@ def test_a_saved_model_chooses_the_same_rows_as_its_source(spar, unlabelled, tmp
     without_name = spar("label", model, unlabelled[1], "--labels", paths[1], "--json")  # the model stores its label
     assert without_name.exit_code == 2
     assert "'price'" in without_name.stderr
-    refused = spar("label", model, unlabelled[1], "--drop", "area")
-    assert refused.exit_code == 2
-    assert "--drop" in refused.stderr
+    for option, value in (("--drop", "area"), ("--id", "hom")):
+        refused = spar("label", model, unlabelled[1], option, value)
+        assert refused.exit_code == 2
+        assert option in refused.stderr
 
 
 def test_a_model_without_its_source_is_corrected_in_python(spar, unlabelled, drifted, tmp_path):
@@ -180,6 +182,47 @@ def test_labels_of_other_rows_than_those_named_are_refused(spar, refused, unlabe
     assert f"row {other} of the target" in refused(*options)
 
 
+def test_labels_whose_ids_are_not_those_of_the_target_are_refused(spar, refused, files, source, drifted, tmp_path):
+    """The rows have no numbers in common with the target, so that only the ids show that the target was sorted."""
+    target, path = drifted[["home", "town"]], tmp_path / "labels.csv"
+    paths = files(source[["home", "town", "price"]], target)
+    assert spar("label", *paths, *LABEL, "--id", "home", "-o", path).exit_code == 0
+    rows = pd.read_csv(path, dtype=str).assign(price=1.0)
+    rows.to_csv(path, index=False)
+    options = ("--id", "home", "--labels", str(path), "--use-target-labels")
+    assert spar("adapt", *paths, *LABEL, *options).exit_code == 0
+    for same in (rows["home"].astype(int), "'" + rows["home"]):  # of a spreadsheet, and of --safe-csv
+        rows.assign(home=same).to_csv(path, index=False)
+        assert spar("adapt", *paths, *LABEL, *options).exit_code == 0
+    rows.to_csv(path, index=False)
+    message = refused(*files(source[["home", "town", "price"]], target[::-1]), *options)
+    first = int(rows["row"][0])
+    for part in (f"column 'home': '{first:04d}' in row 2 ", f"row {first} of the target", f"'{79 - first:04d}'"):
+        assert part in message
+    assert "same order" in message
+
+
+def test_a_file_to_label_has_the_separator_of_the_target_and_the_ids_are_printed(spar, source, drifted, tmp_path):
+    paths = tmp_path / "s.csv", tmp_path / "t.csv"
+    for table, path in zip((source, drifted.drop(columns="price")), paths, strict=True):
+        table.to_csv(path, sep=";", decimal=",", index=False)
+    model = tmp_path / "m.skops"
+    assert spar("adapt", *paths, *LABEL, "--id", "home", "--save", model).exit_code == 0
+    for first, name, separator in ((paths[0], "l.csv", ";"), (model, "m.csv", ";"), (paths[0], "l.tsv", "\t")):
+        options = (*LABEL, "--id", "home", "--rows", 4, "-o", tmp_path / name)
+        result = spar("label", first, paths[1], *options)
+        assert result.exit_code == 0, result.output
+        rows = pd.read_csv(tmp_path / name, sep=separator, dtype=str)
+        assert list(rows.columns) == ["row", "price", "reason", "home", "area", "garden", "lift", "town", "sold"]
+        assert re.findall(r"home (\S+): ", result.stdout) == rows["home"].tolist()
+        assert "row 2" not in result.stdout
+        chosen = json.loads(spar("label", first, paths[1], *options, "--json").stdout)["rows"]
+        assert [row["id"] for row in chosen] == rows["home"].tolist()
+    filled = drifted["price"].iloc[rows["row"].astype(int)].to_numpy()
+    rows.assign(price=filled).to_csv(tmp_path / "l.csv", sep=";", decimal=",", index=False)
+    assert spar("adapt", *paths, *LABEL, "--id", "home", "--labels", tmp_path / "l.csv").exit_code == 0
+
+
 def test_predict_reads_numbers_as_adapt_does(spar, source, target, tmp_path):
     """In a file with semicolons '8,657' is a decimal number, whatever command reads it."""
     paths = tmp_path / "s.csv", tmp_path / "t.csv"
@@ -301,4 +344,4 @@ def test_the_output_has_the_expected_text(spar, unlabelled, drifted, tmp_path, m
     run("adapt", "source.csv", "target.csv", *LABEL, "--id", "home", "--labels", "to_label.csv", "--use-target-labels",
         "--save", "m.skops")  # fmt: skip
     run("predict", "m.skops", "target.csv", "-o", "p.csv")
-    golden("cli-label", "\n".join("\n".join(line.rstrip() for line in text.splitlines()) + "\n" for text in texts))
+    golden("cli-label", "\n".join(texts))

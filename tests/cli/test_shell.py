@@ -87,6 +87,39 @@ def test_an_error_in_arguments_or_input_is_code_2(spar, arguments, code):
     assert spar(*arguments).exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("adapt", "a.csv", "b.csv", "--method", "magic"), ("'--method'", "'magic'", "'bayes', 'spar'")),
+        (("adapt", "a.csv", "b.csv", "--level", "much"), ("'--level'", "'much'")),
+        (("label", "a.csv", "b.csv", "--rows", "0"), ("'--rows'", "'0'", "1")),
+        (("adapt", "a.csv", "b.csv", "--lable", "y"), ("--lable", "--label")),
+        (("adapt", "a.csv"), ("'TARGET'",)),
+        (("adapt", "a.csv", "b.csv", "--label"), ("--label",)),
+        (("adapt", "a.csv", "b.csv", "c.csv"), ("c.csv",)),
+        (("adap",), ("'adap'", "'adapt'")),
+        (("data", "chekc"), ("'chekc'", "'check'")),
+        (("--bad",), ("--bad",)),
+    ],
+)
+def test_an_error_in_the_arguments_is_one_line_with_the_value_and_the_help_to_read(spar, arguments, parts):
+    result = spar(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert re.search(r"; see spar[a-z ]* --help\n$", result.stderr)
+    for part in parts:
+        assert part in result.stderr
+
+
+def test_a_group_of_commands_without_arguments_prints_its_help(spar):
+    for arguments in ((), ("data",)):
+        result = spar(*arguments)
+        assert result.output.startswith("Usage: spar")
+        assert "Commands:" in result.output
+
+
 def test_a_watch_of_an_empty_folder_says_what_it_waits_for(spar, tmp_path, monkeypatch):
     from pyspar.tables import watch as watching
 

@@ -26,9 +26,8 @@ def test_the_output_has_the_expected_text(spar, files, source, target, tmp_path,
         ("summarize", "target.csv", "--features", "area,garden,lift,home", "-o", "t.npz"),
         ("adapt", "s.npz", "t.npz"),
     ):
-        lines = spar(*arguments).stdout.splitlines()
-        text = re.sub(r"[\d.]+ (bytes|kB)", "SIZE", "\n".join(line.rstrip() for line in lines))
-        texts.append(f"$ spar {' '.join(arguments)}\n{text}\n")
+        text = re.sub(r"[\d.]+ (bytes|kB)", "SIZE", spar(*arguments).stdout)
+        texts.append(f"$ spar {' '.join(arguments)}\n{text}")
     golden("cli-summarize", "\n".join(texts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -28,10 +29,11 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenColumn, Un
 from pyspar.inspection.findings import derive_label_findings
 from pyspar.inspection.judgement import OUTCOMES, Judgement
 from pyspar.inspection.target_rows import LabelEvidence, name_weights
+from pyspar.wording import format_number
 
 SHIFT, NO_SHIFT = Separation(0.8, 1e-9, True), Separation(0.5, 0.6, False)
 MATCHED = Separation(0.5, 1.0, False, matched=True)
-SETTINGS = ("unseen", "evidence", "alternatives", "n_target", "kind")
+SETTINGS = ("unseen", "evidence", "alternatives", "n_target", "kind", "is_command")
 GAP = UnseenRows(40, 100, (UnseenColumn("kind", 40, ("farm",)),))
 
 
@@ -68,6 +70,7 @@ CASES = [
      "hurts", "serious", "Bayes-SpAR", {"SPAR001"}),
     (judge(1.0, "SpAR", OLS=5.0, SpAR=3.1, Bayes_SpAR=3.0, alternatives=("Bayes-SpAR",)),
      "hurts", "serious", "SpAR", {"SPAR001"}),
+    (judge(1.0, OLS=1.05, Bayes_SpAR=1.0, is_command=True), "unverified", "warning", "Bayes-SpAR", {"SPAR015"}),
     (judge(1.0, "forest", "forest", forest=1.0, kind="any"), "unverified", "warning", "forest", {"SPAR015"}),
     # labels of target rows
     (judge(1.0, OLS=5.0, Bayes_SpAR=2.0,
@@ -176,6 +179,42 @@ def test_every_text_recommends_the_same_weights(ols, spar, bayes, found, is_gap,
     assert_one_advice(judgement, texts + [part for f in findings for part in (f.text, f.advice)])
     for text in texts[:4]:
         assert not text or (text.endswith(".") and text in judgement.verdict)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verb", "is_small"),
+    [(1.18, 1.178, "Use", True), (1.18, 1.182, "Keep", True), (1.18, 1.0, "Use", False), (1.18, 1.3, "Keep", False)],
+)
+def test_the_advice_states_that_adapting_makes_no_noticeable_difference(before, after, verb, is_small):
+    for separation in (SHIFT, NO_SHIFT):
+        step = judge(1.0, OLS=before, Bayes_SpAR=after, separation=separation).next_step
+        assert step.startswith(verb)
+        assert ("adapting is expected to change the error by less than 1 %" in step) == is_small
+
+
+@given(st.floats(0.5, 50.0), st.floats(0.98, 1.02), st.none() | st.floats(0.9, 1.1))
+def test_figures_that_are_equal_as_displayed_are_never_an_unqualified_advice_to_adapt(ols, ratio, measured):
+    evidence = {"OLS": show(1.0, 0.9, 1.1), "Bayes-SpAR": show(measured, 0.9, 1.1)} if measured else {}
+    judgement = judge(1.0, OLS=ols, Bayes_SpAR=ols * ratio, evidence=evidence)
+    expected = [forecast.rmse for forecast in judgement.forecasts]
+    is_equal = any(len({format_number(error, digits) for error in expected}) == 1 for digits in (3, 4))
+    is_stated = "less than 1 %" in judgement.next_step
+    if measured is None:
+        assert is_stated or not is_equal
+    assert not is_stated or (abs(ratio - 1.0) < 0.0101 and abs((measured or 1.0) - 1.0) < 0.0101)
+
+
+def test_a_command_names_commands_and_python_names_functions():
+    in_python = judge(1.0, OLS=5.0, Bayes_SpAR=2.0)
+    by_command = dataclasses.replace(in_python, is_command=True)
+    labelled = {name: show(3.0, 2.5, 3.6) for name in ("OLS", "Bayes-SpAR")}
+    for evidence in ({}, labelled):
+        for judgement, is_command in ((in_python, False), (by_command, True)):
+            step = dataclasses.replace(judgement, evidence=evidence).next_step
+            assert ("pyspar.TargetCorrection" in step) != is_command
+            assert ("spar adapt --method bayes --use-target-labels" in step) == is_command
+            assert "pyspar.rows_to_label" not in step or not is_command
+            assert "spar label" not in step or is_command
 
 
 def make_inspections():

@@ -59,7 +59,7 @@ def test_both_pipelines_give_the_same_account(files, source, target, small_batch
     found = tuple(finding for finding in in_memory.findings if finding.code != "SPAR018")  # needs all predictions
     assert found == from_stream.findings
     # The next step of a stream names no commands that need the rows in memory.
-    assert in_memory.judgement.verdict == replace(from_stream.judgement, in_memory=True).verdict
+    assert in_memory.judgement.verdict == replace(from_stream.judgement, is_command=True).verdict
     for field in fields(in_memory):
         if field.name not in numbers:
             assert getattr(in_memory, field.name) == getattr(from_stream, field.name), field.name

@@ -6,9 +6,10 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from pyspar import __version__
 from pyspar.cli import as_json, options, show
@@ -20,9 +21,28 @@ from pyspar.terminal import EXIT_CODES, Progress, handle_errors, print_json, sho
 
 ALARM = 3
 """The exit code of ``spar watch`` if the last batch raises the alarm."""
+_UsageError: Any = typer.BadParameter.__base__
+"""The base of all errors in arguments. Its module depends on the version of typer."""
+
+
+class _Commands(TyperGroup):
+    """The commands. An error in their arguments is one line, as every other error."""
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        try:
+            code = super().main(*args, **{**options, "standalone_mode": False})
+        except _UsageError as error:
+            code = error.exit_code
+            if "\n" in error.message:  # the help, because there are no arguments
+                error.show()
+            else:
+                show.print_line(f"error: {_describe_usage_error(error)}", stderr=True)
+        sys.exit(code)
+
 
 app = typer.Typer(
     name="spar",
+    cls=_Commands,
     help="Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
     no_args_is_help=True,
     rich_markup_mode=None,  # the tables of rich cut off long names of options in a narrow terminal
@@ -344,6 +364,15 @@ _ACCOUNTS: dict[str, tuple[Callable[[Any], show.Lines], Callable[[Any], dict[str
     "predict": (show.list_predict, as_json.describe_predict),
 }
 """How the account of each command is printed as text, and described as JSON."""
+
+
+def _describe_usage_error(error: Any) -> str:
+    """Return what is wrong with an argument, its value, and the help to read."""
+    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    checked = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []  # by pydantic, without the value
+    text += "".join(f", got {each['input']!r}" for each in checked if repr(each["input"]) not in text)
+    command = "spar" if error.ctx is None else error.ctx.command_path
+    return f"{text[0].lower()}{text[1:]}; see {command} --help"
 
 
 def _print_version(wanted: bool) -> None:

@@ -71,12 +71,13 @@ def describe_summarize(account: SummaryAccount) -> dict[str, Any]:
 
 def describe_label(account: LabelAccount) -> dict[str, Any]:
     """Return the result of ``spar label``."""
-    chosen = zip(account.choice.rows, account.choice.reasons, strict=True)
+    rows = account.choice.rows
+    chosen = zip(rows, account.ids or [None] * len(rows), account.choice.reasons, strict=True)
     return _finish(
         "label",
         data=None if account.data is None else _describe_data(account.data),
         rows_with_label=account.n_known,
-        rows=[{"row": row, "reason": reason} for row, reason in chosen],
+        rows=[{"row": row, "id": identity, "reason": reason} for row, identity, reason in chosen],
         **_select(account, "notes", "output"),
     )
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.terminal import printable
+from pyspar.terminal import print_table, printable
 from pyspar.wording import (
     count_noun,
     describe_new_categories,
@@ -66,7 +66,7 @@ def print_lines(lines: Iterable[tuple[str, ...]]) -> None:
         cell = Text(printable(text), style="".join(style))
         cell.truncate(_MAX_LENGTH, overflow="ellipsis")  # a column may have a very long name
         grid.add_row(Text(label), cell)
-    Console(highlight=False).print(grid)
+    print_table(grid)
 
 
 def list_adapt(account: AdaptAccount) -> Lines:
@@ -185,7 +185,8 @@ def list_label(account: LabelAccount) -> Lines:
     known = f"; {account.n_known:,} have a label already" if account.n_known else ""
     source = "" if account.data is None else f"{account.data.n_source:,} source, "
     yield "rows", f"{source}{account.n_target:,} target{known}"
-    chosen = [f"row {row}: {reason}" for row, reason in zip(account.choice.rows, account.choice.reasons)]
+    name, ids = account.identity or "row", account.ids or account.choice.rows
+    chosen = [f"{name} {each}: {reason}" for each, reason in zip(ids, account.choice.reasons)]
     yield from _list_first("label first", chosen, len(chosen))
     yield from _list_notes(account.data, account.notes)
     if account.output is None:

@@ -166,13 +166,14 @@ def build_inspection(
     errors: TargetErrors | None = None,
     labels: Matrix | None = None,
     is_transformed: bool = False,
+    is_command: bool = False,
 ) -> Inspection:
     """Return the inspection of checked input.
 
     ``Z`` are the rows behind ``comparison.target``, ``description`` is the estimator as text, ``groups`` holds the
     moments of each group of rows, ``labels`` the labels of target rows (m, K), NaN where unknown, and ``errors`` those
     of the candidates on labelled rows, if they are measured already. ``is_transformed`` is whether the labels of the
-    estimator are transformed.
+    estimator are transformed, and ``is_command`` whether the result is that of ``spar inspect``.
     """
     estimator, candidates, target = comparison.estimator, comparison.candidates, comparison.target
     on_target: Forecaster = estimator._model.forecaster(target)
@@ -193,7 +194,7 @@ def build_inspection(
             alternatives=comparison.alternatives,
             home_is_of_groups=estimator._folds is not None and estimator._folds.rmse is not None,
             is_transformed=is_transformed,
-            in_memory=not isinstance(Z, Moments),
+            is_command=is_command and not isinstance(Z, Moments),
             n_target=target.rows,
             outside=comparison.outside,
             unseen=unseen,

@@ -31,7 +31,8 @@ SERIOUS_HARM_RATIO = 2.0
 WORTHWHILE_RATIO, SLIGHT_GAIN_RATIO = 0.95, 0.98
 """Thresholds on the ratio of two expected errors. Below the first, other weights are worth it. Below the second, a
 correction with labels helps."""
-
+SMALL_CHANGE = 0.01
+"""A smaller relative change of the error is not noticeable. Figures that agree to three digits differ by less."""
 ROWS_TO_LABEL = 40
 """With this many labels the upper end of the interval is about 1.3 times the RMSE, if the errors are normal."""
 
@@ -65,7 +66,7 @@ class Judgement:
     kind: Kind = "linear"  # whether the model is one of pyspar's regressors or any other
     home_is_of_groups: bool = False
     is_transformed: bool = False  # whether all errors are in the unit of a transformed label
-    in_memory: bool = True  # whether the target rows are in memory, which the commands for labels need
+    is_command: bool = False  # whether a command with the target rows in memory judges, so that others can follow
     n_target: float = math.inf
     outside: float = 0.0  # the share of the target's variation outside the span of the source
     unseen: UnseenRows = NO_UNSEEN_ROWS  # rows that the forecasts do not cover
@@ -289,23 +290,31 @@ class Judgement:
         rate = self.base_rate
         if rate is None or not rate.n_tasks:
             return ""
-        share = format_percent(rate.rate, 0)
         parts = ["this outcome"] * rate.is_of_outcome + ["a similar separation"] * rate.is_of_separation
         condition = f"with {' and '.join(parts)}"
         if self.judge_forecast(self.recommended) != self.outcome:
             condition = "in which no harm was expected of the recommended weights"
         return (
-            f"Of {rate.n_tasks:,} real shifts {condition}, {share} had an error of more than {rate.threshold:g} times "
-            "the error at home."
+            f"Of {rate.n_tasks:,} real shifts {condition}, {format_percent(rate.rate, 0)} had an error of more than "
+            f"{rate.threshold:g} times the error at home."
         )
 
     @property
     def advice(self) -> str:
-        """The weights to use, as an instruction."""
-        if self.used_others:
-            return f"Use {name_weights(self.recommended)} (spar adapt --method {COMMAND_METHODS[self.recommended]})"
-        verb = "Keep" if self.recommended == self.before else "Use"
-        return f"{verb} {name_weights(self.recommended)}"
+        """The weights to use, as an instruction, and whether adapting makes no noticeable difference."""
+        notes = [f"spar adapt --method {COMMAND_METHODS[self.recommended]}"] if self.used_others else []
+        if self._is_change_small():
+            notes.append(f"adapting is expected to change the error by less than {format_percent(SMALL_CHANGE, 0)}")
+        verb = "Keep" if self.recommended == self.before and not self.used_others else "Use"
+        return f"{verb} {name_weights(self.recommended)}" + (f" ({'; '.join(notes)})" if notes else "")
+
+    def _is_change_small(self) -> bool:
+        """Return whether adapting changes neither the expected error noticeably, nor the measured one if known."""
+        names = {self.before, self.adapted}
+        expected = [self.forecast(name).rmse for name in names]
+        measured = [self.evidence[name].rmse for name in names] if self.evidence else expected
+        is_small = all(max(errors) < (1.0 + SMALL_CHANGE) * min(errors) for errors in (expected, measured))
+        return is_small and len(names) == 2 and self.recommended in names
 
     @property
     def next_step(self) -> str:
@@ -315,25 +324,22 @@ class Judgement:
         rows = count_noun(n_rows, "target row")
         them = "it" if n_rows - known == 1 else "them"
         choose, correct = f"choose {them} with pyspar.rows_to_label", "pyspar.TargetCorrection"
-        if self.kind == "linear" and self.in_memory:  # the commands fit their own model
-            choose += f" or spar label --rows {n_rows - known}"
+        if self.is_command:
+            choose = f"choose {them} with spar label --rows {n_rows - known}"
             method = COMMAND_METHODS.get(self.recommended)
-            if method in ("bayes", "spar"):
-                correct += f" or spar adapt --method {method} --use-target-labels"
-        after = self.corrected
-        helps = after is None or after.rmse < SLIGHT_GAIN_RATIO * after.rmse_uncorrected
+            correct = f"spar adapt --method {method} --use-target-labels" if method in ("bayes", "spar") else correct
+        helps = self.corrected is None or self.corrected.rmse < SLIGHT_GAIN_RATIO * self.corrected.rmse_uncorrected
         if not known and n_rows > ENOUGH_LABELS:
-            choose += f"; {ENOUGH_LABELS} are enough to correct the model with pyspar.TargetCorrection"
+            choose += f"; {ENOUGH_LABELS} are enough to correct the model with {correct}"
         if self.is_confirmed and is_serious(self.unseen) and known < self.n_target:
             return f"{self.advice}, and label some rows with unseen categories, unless the labels include such rows."
         if self.is_confirmed:
             done = "; no further action is needed unless the target changes."
             return self.advice + (", and compare the errors in the unit of y as well." if self.is_transformed else done)
-        if self.labels_show_harm and known >= MIN_LABELS and not helps:
-            return f"{self.advice} and expect this error: a correction with these labels is not expected to reduce it."
         if self.labels_show_harm and known >= MIN_LABELS:
             further = " before you predict further rows" if known >= self.n_target else ""
-            return f"{self.advice}, and correct it with these labels{further} ({correct})."
+            no_help = " and expect this error: a correction with these labels is not expected to reduce it."
+            return self.advice + (f", and correct it with these labels{further} ({correct})." if helps else no_help)
         if known >= self.n_target:
             return f"{self.advice}; all target rows are already labelled."
         if known:
@@ -342,10 +348,9 @@ class Judgement:
             return text + (f", or correct it now with these labels ({correct})." if can_correct else ".")
         if self.outcome == "unknown":
             return f"Label {rows} first ({choose}). Add rows that the source does not cover, if it chooses none."
-        if self.outcome == "no-shift":
-            question = "check whether the relation between features and label has changed"
-            return f"{self.advice}, and label {rows} to {question} ({choose})."
         purpose = "measure the error" if self.kind == "any" else "verify the forecast"
+        if self.outcome == "no-shift":
+            purpose = "check whether the relation between features and label has changed"
         return f"{self.advice}, and label {rows} to {purpose} ({choose})."
 
     @property

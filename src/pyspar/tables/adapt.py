@@ -251,7 +251,7 @@ def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement
             before="OLS",
             adapted="Bayes-SpAR",
             separation=forecaster.separation,
-            in_memory=not isinstance(inputs.target.features, Moments),
+            is_command=not isinstance(inputs.target.features, Moments),
             n_target=target.rows,
             outside=bayes.adaptation_.outside_energy,
             unseen=inputs.data.unseen,

@@ -64,6 +64,7 @@ def inspect_files(
         unseen=inputs.data.unseen,
         errors={name: [squares] for name, squares in zip(comparison.candidates, errors)},
         labels=None if inputs.target.labels is None else inputs.target.labels[:, None],
+        is_command=True,
     )
     notes = (*inputs.notes, *warned)
     document = Report(

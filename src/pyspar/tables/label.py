@@ -13,11 +13,11 @@ from pyspar.errors import InputError
 from pyspar.estimators.label_choice import LabelChoice, rows_to_label
 from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.models import load
-from pyspar.sources.files.formats import TEXT, describe_file, format_of
+from pyspar.sources.files.formats import TEXT, describe_file, expected_separator, format_of
 from pyspar.sources.files.messages import check_column
 from pyspar.sources.files.rows import BATCH_BYTES
 from pyspar.tables.columns import check_features
-from pyspar.tables.encode import as_numbers
+from pyspar.tables.encode import as_numbers, as_words
 from pyspar.tables.inputs import DataAccount, Request
 from pyspar.tables.label_file import REASON, ROW, add_labels
 from pyspar.tables.load import is_streamed, load_files, load_table, read_groups
@@ -30,7 +30,8 @@ from pyspar.terminal import SILENT, Progress
 class LabelAccount:
     """The result of ``spar label``: the chosen rows of the target. ``n_known`` rows have a label already.
 
-    ``data`` is None for a saved model, whose source is not read.
+    ``data`` is None for a saved model, whose source is not read. ``ids`` of the column ``identity`` belong to the
+    chosen rows; both are None without ids.
     """
 
     label: str
@@ -40,6 +41,8 @@ class LabelAccount:
     n_known: int
     notes: tuple[str, ...]
     output: Path | None
+    identity: str | None
+    ids: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,9 @@ def label_files(
     if output.path is not None:
         with write_files(output.path) as (temporary,), report_write_errors(output.path):
             _write_rows(target, choice, request.target, temporary, safe_csv=output.safe_csv)
-    return LabelAccount(target.label, n_rows, target.data, choice, len(known), target.notes, output.path)
+    identity = request.identity
+    ids = None if identity is None else tuple(as_words(target.table[identity].iloc[list(choice.rows)]))
+    return LabelAccount(target.label, n_rows, target.data, choice, len(known), target.notes, output.path, identity, ids)
 
 
 def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, output: Path, *, safe_csv: bool) -> None:
@@ -97,18 +102,20 @@ def _write_rows(candidates: _Candidates, choice: LabelChoice, target: Path, outp
     table, label = candidates.table, candidates.label
     if label in (ROW, REASON):
         raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
+    separator = expected_separator(output)
     if format_of(target) == TEXT:  # the cells as they are in the file
         from pyspar.sources.files.text import open_file  # here, because it imports pyarrow
 
         file = open_file(target, "target", BATCH_BYTES)
         table = file.read_columns((), file.names)[0].to_pandas()
+        separator = file.separator if separator == expected_separator(target) else separator
     chosen = table.iloc[list(choice.rows)].reset_index(drop=True)
     others = chosen.drop(columns=[name for name in (ROW, REASON, label) if name in chosen.columns])
     first = pd.DataFrame({ROW: np.asarray(choice.rows, dtype=np.int64), label: "", REASON: list(choice.reasons)})
     written = pd.concat([first, others], axis=1)
     if output.suffix.lower() == ".parquet":
         written[label] = np.nan
-    with table_file(output, safe_csv=safe_csv) as write:
+    with table_file(output, safe_csv=safe_csv, separator=separator) as write:
         write(dict(written.items()))
 
 
@@ -135,10 +142,13 @@ def _load_for_model(request: Request) -> _Candidates:
     frame, used, notes = load_rows_for(
         model, request.target, "target", identity=request.identity, label=label, bad_cells=request.bad_cells
     )
-    check_features(list(frame.columns), used, describe_file("target", request.target))
+    where = describe_file("target", request.target)
+    check_column(request.identity, "--id", frame.columns, where)
+    check_features(list(frame.columns), used, where)
     labels = as_numbers(frame[label]).astype(np.float64) if label in frame.columns else None
     if request.labels is not None:
-        labels = add_labels(labels, load_table(request.labels, "labels"), label, frame, find_signs_of(model))
+        table = load_table(request.labels, "labels", verbatim=request.identity)
+        labels = add_labels(labels, table, label, frame, find_signs_of(model), request.identity)
     return _Candidates(model, frame[used], labels, frame, label, None, notes)
 
 

@@ -13,16 +13,23 @@ from pyspar.errors import InputError
 from pyspar.sources.files.formats import describe_file
 from pyspar.sources.files.messages import describe_rows
 from pyspar.tables.columns import LoadedTable, check_signs
-from pyspar.tables.encode import as_numbers
+from pyspar.tables.encode import as_numbers, as_words
 
 ROW, REASON = "row", "reason"
 """The columns with the position of a row in the target, counted from 0, and with the reason to label it."""
 
 
-def add_labels(labels: Any, table: LoadedTable, label: str, target: pd.DataFrame, signs: Mapping[str, str]) -> Any:
+def add_labels(
+    labels: Any,
+    table: LoadedTable,
+    label: str,
+    target: pd.DataFrame,
+    signs: Mapping[str, str],
+    identity: str | None = None,
+) -> Any:
     """Return the labels of the target with those of a file, which has the columns ``row`` and the label.
 
-    ``signs`` has the sign of the source's labels.
+    ``signs`` has the sign of the source's labels, and ``identity`` is the column with the ids of the target.
     """
     n_rows, path, frame = len(target), table.path, table.frame
     for name in (ROW, label):
@@ -50,10 +57,30 @@ def add_labels(labels: Any, table: LoadedTable, label: str, target: pd.DataFrame
             "--labels"
         )
     places = rows.astype(np.int64)
+    if identity in frame.columns and identity not in (ROW, REASON):
+        _check_same_ids(frame[identity], target[identity].iloc[places], places, path)
     _check_same_rows(frame, target, places, path)
     merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
     merged[places[known]] = values[known]
     return merged
+
+
+def _check_same_ids(ids: pd.Series[Any], expected: pd.Series[Any], places: Any, path: Path) -> None:
+    """Raise InputError if an id is not that of its row in the target.
+
+    A spreadsheet may have removed leading zeros, and ``--safe-csv`` may have added ' at the start.
+    """
+    words = [pd.Series(as_words(column)).fillna("").str.removeprefix("'") for column in (ids, expected)]
+    theirs, ours = words
+    numbers = [pd.to_numeric(each, errors="coerce") for each in words]
+    wrong = np.flatnonzero((theirs != ours) & (numbers[0] != numbers[1]))
+    if wrong.size:
+        first = int(wrong[0])
+        raise InputError(
+            f"{describe_file('labels', path, str(ids.name))}: {theirs[first]!r} in {describe_rows([first], path)} is "
+            f"not the id of row {places[first]} of the target, {ours[first]!r}; pass the target file that was used "
+            "with spar label, with its rows in the same order"
+        )
 
 
 def _check_same_rows(frame: pd.DataFrame, target: pd.DataFrame, places: Any, path: Path) -> None:

@@ -249,7 +249,8 @@ class TableSource:
         rows = frame[list(selection.names)]
         labels, notes = _target_labels(target, self.label)
         if request.labels is not None:
-            labels = add_labels(labels, load_table(request.labels, "labels"), self.label, frame, self.signs)
+            table = load_table(request.labels, "labels", verbatim=request.identity)
+            labels = add_labels(labels, table, self.label, frame, self.signs, request.identity)
         empty = [
             f"{name}: missing in every target row; all rows were imputed with the same value"
             for name in selection.names

@@ -19,6 +19,7 @@ import numpy as np
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.errors import InputError, need
 from pyspar.io.atomic import whole_files
+from pyspar.sources.files.formats import expected_separator
 from pyspar.sources.files.messages import shorten_error
 from pyspar.sources.files.number_text import is_plain
 
@@ -210,10 +211,13 @@ class _ArrayWriter:
 
 
 @contextmanager
-def table_file(path: Path, *, safe_csv: bool) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def table_file(
+    path: Path, *, safe_csv: bool, separator: str | None = None
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Yield a function that writes columns by name as Parquet or text. The first call determines names and types.
 
-    With ``safe_csv``, no spreadsheet reads a text or a column name as a formula.
+    With ``safe_csv``, no spreadsheet reads a text or a column name as a formula. The separator of text is by default
+    that of the suffix.
     """
     arrow: Any = need("pyarrow", "cli")
     is_text = path.suffix.lower() != ".parquet"
@@ -227,7 +231,9 @@ def table_file(path: Path, *, safe_csv: bool) -> Iterator[Callable[[Mapping[str,
             arrays = [_to_arrow(values, name, is_text, safe_csv) for name, values in columns.items()]
             if writer is None:
                 schema = arrow.schema([(name, array.type) for name, array in zip(columns, arrays)])
-                writer = stack.enter_context(_open_writer(file, path, schema, safe_csv))
+                writer = stack.enter_context(
+                    _open_writer(file, path, schema, safe_csv, separator or expected_separator(path))
+                )
             for place, (array, column) in enumerate(zip(arrays, schema)):
                 try:
                     arrays[place] = array.cast(column.type)
@@ -241,17 +247,16 @@ def table_file(path: Path, *, safe_csv: bool) -> Iterator[Callable[[Mapping[str,
         yield write
 
 
-def _open_writer(file: Any, path: Path, schema: Any, safe_csv: bool) -> Any:
+def _open_writer(file: Any, path: Path, schema: Any, safe_csv: bool, separator: str) -> Any:
     """Return the writer of Arrow for the format of a suffix; in text, write the header."""
     if path.suffix.lower() == ".parquet":
         return need("pyarrow.parquet", "cli").ParquetWriter(file, schema, write_page_checksum=True)
-    mark = "\t" if path.suffix.lower() == ".tsv" else ","
     header = io.StringIO()
     names = [make_safe(name) for name in schema.names] if safe_csv else schema.names
-    csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)
+    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(names)
     file.write(header.getvalue().encode())
     text: Any = need("pyarrow.csv", "cli")
-    return text.CSVWriter(file, schema, write_options=text.WriteOptions(include_header=False, delimiter=mark))
+    return text.CSVWriter(file, schema, write_options=text.WriteOptions(include_header=False, delimiter=separator))
 
 
 def _to_arrow(values: Any, name: str, is_text: bool, safe_csv: bool) -> Any:

@@ -38,7 +38,7 @@ def test_list_has_one_line_per_data_set_and_fits_into_80_columns(spar, monkeypat
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(names())
-    assert all(line.rstrip().endswith(("found", "missing", "changed", "incomplete")) for line in lines[1:])
+    assert all(line.endswith(("found", "missing", "changed", "incomplete")) for line in lines[1:])
 
 
 def test_list_shows_missing_data_sets(spar, nothing_installed):
@@ -136,6 +136,5 @@ def test_the_wording_of_the_commands(spar, nothing_installed, golden, monkeypatc
     outputs = []
     for command in commands:
         shown = spar("data", *command)
-        text = "\n".join(line.rstrip() for line in (shown.stdout + shown.stderr).splitlines())
-        outputs.append(f"$ spar data {' '.join(command)}\n{text}\nexit status {shown.exit_code}")
+        outputs.append(f"$ spar data {' '.join(command)}\n{shown.stdout}{shown.stderr}exit status {shown.exit_code}")
     golden("cli_data", "\n\n".join(outputs))

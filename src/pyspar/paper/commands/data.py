@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pyspar.terminal import handle_errors, print_json, printable, show_progress
+from pyspar.terminal import handle_errors, print_json, print_table, printable, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.data.catalogue import DatasetEntry
@@ -141,14 +141,13 @@ def _find_states(data: Path | None) -> dict[str, str]:
 
 def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
     """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
-    console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     columns = ["name", "train/val/test", "a row", "licence", "status"]
-    columns += ["about"] if console.width >= _MIN_WIDTH_FOR_ABOUT else []
+    columns += ["about"] if Console().width >= _MIN_WIDTH_FOR_ABOUT else []
     for name in columns:
         table.add_column(name, overflow="fold")
     for entry, state in datasets:
         rows = "/".join(map(str, entry.parts)) or "depends"
         cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
         table.add_row(*cells[: len(columns)])
-    console.print(table)
+    print_table(table)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.terminal import handle_errors, print_json, show_progress
+from pyspar.terminal import handle_errors, print_json, print_table, show_progress
 
 if TYPE_CHECKING:
     from pyspar.paper.output.tables import Result, Sheet
@@ -132,7 +132,7 @@ def print_result(result: Result) -> None:
     console = Console(highlight=False)
     console.print(Text(result.title, style="bold"))
     for sheet in result.sheets:
-        console.print(_make_table(sheet, console.width))
+        print_table(_make_table(sheet, console.width))
         for note in sheet.notes:
             console.print(Text(note))
     for remark in result.remarks:
@@ -150,12 +150,11 @@ def print_suites(suites: list[tuple[str, str, str]]) -> None:
     table = Table(title="spar reproduce NAME... | all", title_style="")
     header = ("name", "state", "description")
     rows = [(name, state, about) for name, about, state in suites]
-    console = Console(highlight=False)
-    for name, width in zip(header, column_widths([header, *rows], console.width)):
+    for name, width in zip(header, column_widths([header, *rows], Console().width)):
         table.add_column(name, width=width, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    console.print(table)
+    print_table(table)
 
 
 def column_widths(rows: list[tuple[str, ...]], total: int) -> list[int]:
