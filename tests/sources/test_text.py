@@ -1,4 +1,4 @@
-"""Delimited text: quotes that are never closed, and the threads with which Arrow reads ahead."""
+"""Delimited text: quotes that are never closed, names of columns, and the threads with which Arrow reads ahead."""
 
 from __future__ import annotations
 
@@ -33,14 +33,36 @@ assert not any(ends), ends
 """
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 @pytest.mark.parametrize("end", ["open", "open\n", "open\r\n", ""])
-def test_a_quote_in_the_last_line_that_never_closes_is_refused(tmp_path, end):
-    path = tmp_path / "q.csv"
-    path.write_bytes(f'a,note\n1,fine\n2,"{end}'.encode())
-    with pytest.raises(InputError, match=r"q\.csv': a quote after line 2"):
+def test_a_quote_in_the_last_line_that_never_closes_is_refused(tmp_path, end, suffix):
+    path, encode = tmp_path / f"q{suffix}", gzip.compress if suffix == ".csv.gz" else bytes
+    path.write_bytes(encode(f'a,note\n1,fine\n2,"{end}'.encode()))
+    with pytest.raises(InputError, match=rf"q\{suffix}': a quote after line 2"):
         moments_of_file(path)
-    path.write_text('a,note\n1,fine\n2,"closed"')
+    path.write_bytes(encode(b'a,note\n1,fine\n2,"closed"'))
     assert moments_of_file(path).rows == 2
+
+
+def test_each_column_without_a_name_has_its_own_values(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(",a,,b,\n1,2,3,4,5%\n6,7,8,9,10%\n")
+    file = text.open_file(path, "file", 1 << 20)
+    assert file.names == ("Unnamed: 0", "a", "Unnamed: 2", "b", "Unnamed: 4")
+    values = {"Unnamed: 0": [1, 6], "a": [2, 7], "Unnamed: 2": [3, 8], "b": [4, 9], "Unnamed: 4": [0.05, 0.1]}
+    assert file.read_columns((), ())[0].to_pydict() == values
+    for names in (["Unnamed: 2"], ["b", "Unnamed: 2", "a"], ["Unnamed: 4", "Unnamed: 0"]):
+        (batch,) = file.read(names, label="Unnamed: 4")
+        assert batch.X.T.tolist() == [values[name] for name in names]
+        assert batch.y.tolist() == values["Unnamed: 4"]
+
+
+@pytest.mark.parametrize("header", ["a,b,a", "a,Unnamed: 2,", "a,b,a,,"])
+def test_duplicate_names_are_refused(tmp_path, header):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n" + ",".join("12345"[: header.count(",") + 1]) + "\n")
+    with pytest.raises(InputError, match=r"x\.csv': duplicate column names"):
+        moments_of_file(path)
 
 
 def test_arrow_reads_from_its_own_files(tmp_path, monkeypatch):

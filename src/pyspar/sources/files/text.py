@@ -47,6 +47,9 @@ _READ_ERRORS = (arrow.ArrowException, OSError, EOFError, zlib.error, UnicodeDeco
 _SAMPLE_CELLS = 20_000
 """The approximate number of cells at the start of a file from which its decimal mark is inferred."""
 
+_READ_BYTES = 1 << 20
+"""The bytes of decompressed text that are in memory at once when the end of a gzip file is read."""
+
 
 @dataclass(frozen=True, eq=False)
 class DelimitedFile(RowFile):
@@ -99,13 +102,12 @@ class DelimitedFile(RowFile):
 
         A block may end with the last column of the file in addition.
         """
-        names = [self.header[j] for j in positions]
-        if self.header[-1] not in names:
-            names.append(self.header[-1])
-        last_column, last_cell = names.index(self.header[-1]), ""
+        last, last_cell = len(self.header) - 1, ""
+        positions = [*positions, *([] if last in positions else [last])]
+        last_column = positions.index(last)
         try:
             with arrow.OSFile(str(self.path)) as file:
-                for block in _open_csv(file, self.path, self.separator, names, self.batch_bytes):
+                for block in _read_blocks(file, self.path, self.separator, self.header, positions, self.batch_bytes):
                     if block.num_rows:
                         last_cell = block.column(last_column)[-1].as_py() or ""
                     yield block, file.tell()
@@ -121,7 +123,7 @@ def open_file(path: Path, role: str, batch_bytes: int) -> DelimitedFile:
         separator = separator_of(path)
         header = read_header(path, separator)
         with arrow.OSFile(str(path)) as file:
-            block = next(_open_csv(file, path, separator, header, batch_bytes), None)
+            block = next(_read_blocks(file, path, separator, header, range(len(header)), batch_bytes), None)
     except _READ_ERRORS as error:
         raise _text_file_error(error, path, role) from error
     where = describe_file(role, path)
@@ -234,20 +236,26 @@ def _find_decimal_mark(columns: Sequence[Any], where: str) -> str:
     return "," if counts[","] > counts["."] else "."
 
 
-def _open_csv(file: Any, path: Path, separator: str, names: list[str], block: int) -> Any:
-    """Return a reader of blocks. ``file`` is a file of Arrow, because threads of Arrow read ahead from it.
+def _read_blocks(
+    file: Any, path: Path, separator: str, header: Sequence[str], positions: Sequence[int], block_bytes: int
+) -> Iterator[Any]:
+    """Yield blocks of some columns. ``file`` is a file of Arrow, because threads of Arrow read ahead from it.
 
     These threads may still run when the interpreter ends. Releasing a Python object there would abort the process.
     """
-    return csv_reader.open_csv(
+    has_unique_names = len(set(header)) == len(header)
+    blocks = csv_reader.open_csv(
         arrow.CompressedInputStream(file, "gzip") if path.suffix.lower() == ".gz" else file,
         # Arrow numbers the rows in its messages only with one thread.
-        read_options=csv_reader.ReadOptions(block_size=block, use_threads=False),
+        read_options=csv_reader.ReadOptions(block_size=block_bytes, use_threads=False),
         parse_options=csv_reader.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=csv_reader.ConvertOptions(
-            column_types=dict.fromkeys(names, arrow.string()), include_columns=names
+            column_types=dict.fromkeys(header, arrow.string()),
+            # Arrow selects columns by name, and takes the first of several columns with the same name.
+            include_columns=[header[j] for j in positions] if has_unique_names else [],
         ),
     )
+    yield from blocks if has_unique_names else (block.select(positions) for block in blocks)
 
 
 def _may_end_in_quotes(path: Path, last_cell: str) -> bool:
@@ -257,13 +265,20 @@ def _may_end_in_quotes(path: Path, last_cell: str) -> bool:
     """
     if "\n" in last_cell or "\r" in last_cell:
         return True
-    if path.suffix.lower() == ".gz":
-        return False  # at most the end of the last line is lost
-    n_bytes = 2 * len(last_cell.encode()) + 1  # a quote inside quotes is written twice
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - n_bytes))
-        end = file.read()
+    end = _read_end(path, 2 * len(last_cell.encode()) + 1)  # a quote inside quotes is written twice
     return b'"' in end and not end.endswith((b"\n", b"\r"))
+
+
+def _read_end(path: Path, n_bytes: int) -> bytes:
+    """Return the last bytes of the text in a file. A gzip file is decompressed, which is fast compared with parsing."""
+    with arrow.OSFile(str(path)) as file:
+        if path.suffix.lower() != ".gz":
+            file.seek(max(0, file.size() - n_bytes))
+            return bytes(file.read())
+        end, stream = b"", arrow.CompressedInputStream(file, "gzip")
+        while data := stream.read(_READ_BYTES):
+            end = (end + data)[-n_bytes:]
+        return end
 
 
 def _check_quotes(path: Path, role: str, separator: str) -> None:
