@@ -169,6 +169,8 @@ def test_times_and_time_zones_are_fractions_of_days_in_utc():
     zoned = pd.Series(pd.to_datetime(["1970-01-02T01:00+01:00"]))
     np.testing.assert_array_equal(as_days(zoned), [1.0])
     np.testing.assert_array_equal(as_days(pd.Series(["1970-01-01T12:00:00"])), [0.5])
+    remote = pd.Series(np.array([10**9, "NaT"], "datetime64[D]").astype("datetime64[s]"))  # too far for microseconds
+    np.testing.assert_array_equal(as_days(remote), [1e9, np.nan])
 
 
 @pytest.mark.parametrize("values", [["31.02.2019"], ["2024"], ["03/04/2021"], ["2020-01-01", "soon"], [1, 2], []])

@@ -259,6 +259,12 @@ def test_arrays_of_one_dimension_and_of_different_lengths_are_refused(tmp_path):
         read(tmp_path / "s.npy")
 
 
+def test_dates_that_pandas_cannot_represent_are_refused(tmp_path):
+    np.savez(tmp_path / "s.npz", a=np.array([0, 2**62], "datetime64[D]"), y=np.arange(2.0))
+    with pytest.raises(InputError, match=r"s\.npz', array 'a': a date is out of range"):
+        read(tmp_path / "s.npz")
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".parquet"])
 def test_a_file_that_may_not_be_read_is_refused(source, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"s{suffix}"

@@ -23,7 +23,6 @@ _DATE_LIKE = (
     r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|"
     rf"\d{{1,2}}[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})([ T].*)?"
 )
-_MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 
 def as_days(column: pd.Series[Any], layout: str | None = None, fix: str | None = None) -> NDArray[np.float64]:
@@ -41,8 +40,8 @@ def as_days(column: pd.Series[Any], layout: str | None = None, fix: str | None =
     invalid = (stamps.isna() & column.notna()).to_numpy()
     if invalid.any():
         raise value_error(column, invalid, expected, fix)
-    micro = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / _MICROSECONDS_PER_DAY)
+    elapsed = stamps.dt.tz_localize(None).to_numpy() - np.datetime64(0, "D")
+    return np.asarray(elapsed / np.timedelta64(1, "D"))  # in the unit of the column, because others may overflow
 
 
 def date_format(column: pd.Series[Any]) -> str | None:

@@ -27,7 +27,7 @@ from pyspar.sources.files.formats import (
     format_of,
     free_memory,
 )
-from pyspar.sources.files.messages import BadCell, unreadable_file_error
+from pyspar.sources.files.messages import BadCell, shorten_error, unreadable_file_error
 from pyspar.sources.files.npy import array_file_error
 from pyspar.sources.files.number_text import MISSING_MARKS
 from pyspar.sources.files.rows import BATCH_BYTES, Column, ReadPlan, RowBatch, RowFile
@@ -105,6 +105,7 @@ def _read_parquet(
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         check_unique(file.schema_arrow.names, describe_file(role, path))
         table = file.read()
+        table.validate(full=True)  # Arrow does not check the encoding of text before
         names = table.column_names
         # pandas cannot represent all ids, for example dates after the year 9999.
         frame = (table.drop_columns([verbatim]) if verbatim in names else table).to_pandas()
@@ -212,9 +213,14 @@ def _to_frame(key: str, array: Any, n_arrays: int, where: str) -> pd.DataFrame:
         )
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     stem = "x" if key in ("X", "x") or n_arrays == 1 else key
-    if array.ndim == 1 or (array.shape[1] == 1 and stem != "x"):
-        return pd.DataFrame({key: array.reshape(-1)})
-    return pd.DataFrame(array, columns=[f"{stem}{j}" for j in range(array.shape[1])])
+    try:
+        if array.ndim == 1 or (array.shape[1] == 1 and stem != "x"):
+            return pd.DataFrame({key: array.reshape(-1)})
+        return pd.DataFrame(array, columns=[f"{stem}{j}" for j in range(array.shape[1])])
+    except pd.errors.OutOfBoundsDatetime as error:  # pandas counts seconds where numpy counts minutes, days or years
+        raise InputError(
+            f"{where}, array {key!r}: a date is out of range ({shorten_error(error)}); correct it"
+        ) from error
 
 
 _READERS = {PARQUET: _read_parquet, WORKBOOK: _read_workbook, ARRAY: _read_arrays, ARRAYS: _read_arrays}

@@ -68,13 +68,16 @@ class ParquetFile(RowFile):
             first = 0
             with _open(file.path, self.role, **options) as opened:
                 for batch in opened.iter_batches(plan.rows_within(self.batch_bytes), columns=plan.names):
+                    batch.validate(full=True)  # Arrow does not check the encoding of text before
                     rows = first + batch.num_rows
-                    done = before + file.n_bytes * rows // file.n_rows
+                    done = before + file.n_bytes * rows // max(1, rows, file.n_rows)
                     columns, bad = parse_columns(dict(zip(batch.schema.names, batch.columns)), styles, first)
                     if plan.identity is not None:
                         columns[plan.identity] = without_views(columns[plan.identity])
                     yield build_batch(columns, plan, file.path, first, done, bad)
                     first = rows
+                if first != file.n_rows:
+                    raise ValueError(f"{first} rows, but the footer states {file.n_rows}")
             before += file.n_bytes
 
 
@@ -84,11 +87,15 @@ def open_file(path: Path, role: str, batch_bytes: int) -> ParquetFile:
     n_rows = sum(file.n_rows for file in files)
     if n_rows == 0:
         raise InputError(f"{describe_file(role, path)}: the file has {len(files[0].columns)} columns and no rows")
-    text = [name for name, column in files[0].columns.items() if column.type_name.endswith("string")]
+    sampled = next(file for file in files if file.n_rows != 0)
+    text = [name for name, column in sampled.columns.items() if column.type_name.endswith("string")]
     if text:
-        with _open(files[0].path, role, pre_buffer=False) as opened:
-            sample = next(opened.iter_batches(_SAMPLE_ROWS, columns=text))
-        found = {name: _find_numbers(files[0].columns[name], sample.column(name)) for name in text}
+        with _open(sampled.path, role, pre_buffer=False) as opened:
+            sample = next(opened.iter_batches(_SAMPLE_ROWS, columns=text), None)
+            if sample is None:
+                raise ValueError(f"no rows, but the footer states {sampled.n_rows}")
+            sample.validate(full=True)
+            found = {name: _find_numbers(sampled.columns[name], sample.column(name)) for name in text}
         for file in files:
             for name, column in file.columns.items():
                 if column.type_name.endswith("string"):  # the column may have a numeric type in another file
@@ -102,7 +109,9 @@ def _open(path: Path, role: str, **options: Any) -> Iterator[Any]:
     try:
         with need("pyarrow.parquet", "cli").ParquetFile(path, **options) as file:
             yield file
-    except (arrow.ArrowException, OSError) as error:
+    except InputError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError) as error:  # names that are not UTF-8 raise a ValueError
         raise unreadable_file_error(path, role, error, "Parquet") from error
 
 
@@ -125,8 +134,8 @@ def _read_footer(path: Path, role: str) -> _Footer:
         raise InputError(f"{describe_file(role, path)}: the file is empty (0 bytes)")
     with _open(path, role) as file:
         schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
-    check_unique(schema.names, describe_file(role, path))
-    return _Footer(path, n_rows, n_bytes, {field.name: _convert_field(field) for field in schema})
+        check_unique(schema.names, describe_file(role, path))
+        return _Footer(path, n_rows, n_bytes, {field.name: _convert_field(field) for field in schema})
 
 
 def _join_column(name: str, files: tuple[_Footer, ...]) -> Column:
