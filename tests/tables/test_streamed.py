@@ -134,6 +134,21 @@ def test_constant_and_empty_columns_are_ignored(adapt, source, target):
     assert "2019" in reasons(account)["year"]
 
 
+@pytest.mark.parametrize("bad_cells", ["stop", "impute"])
+def test_other_values_of_a_constant_column_are_noted_as_in_memory(adapt, source, target, small_batches, bad_cells):
+    rows, others = source[NUMBERS].assign(year=2019, rate=0.1, zero=0), target[NUMBERS].assign(zero=0, rate="0.1")
+    others["year"] = [2019, "", "soon", "inf", 2024, *[2019] * (len(target) - 5)]
+    others.loc[7, "rate"] = "0.1001"
+    options = {"bad_cells": bad_cells}
+    memory, stream = (adapt(rows, others, stream=stream, **options).notes for stream in (False, True))
+    expected = [f"year: constant in the source, but 2 of {len(target)}", "rate: constant in the source, but 1 of"]
+    for notes in (memory, stream):
+        found = [note for note in notes if "constant" in note]
+        assert len(found) == 2
+        assert all(note.startswith(start) for note, start in zip(found, expected))
+    assert not [note for note in stream if "bad cell" in note]
+
+
 def test_columns_without_a_name_are_ignored(source, target, tmp_path):
     paths = tmp_path / "s.csv", tmp_path / "t.csv"
     for table, path in zip((source, target), paths):

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -55,7 +55,8 @@ class Selection:
 class LearnedColumns:
     """What the rows of a source determine: features, their preprocessing, and a function that fits an estimator.
 
-    ``n_missing`` counts the missing values of each feature.
+    ``n_missing`` counts the missing values of each feature. ``constants`` are the values of constant columns whose
+    other values in the target are counted while it is read.
     """
 
     selection: Selection
@@ -64,6 +65,7 @@ class LearnedColumns:
     n_rows: int
     n_missing: Mapping[str, int]
     notes: tuple[str, ...]
+    constants: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,12 +267,21 @@ def describe_other_values(ignored: Ignored, source: pd.DataFrame, target: pd.Dat
         return None
     known, cells, missing = source[name].dropna(), target[name], target[name].isna().to_numpy()
     if all(pd.api.types.is_numeric_dtype(column.dtype) for column in (known, cells)):
-        differs = ~np.isclose(as_numbers(cells), as_numbers(known)[0], rtol=1e-6, atol=0.0)  # one may be float32
+        differs = differ_from(as_numbers(cells), as_numbers(known)[0])
     else:
         differs = as_words(cells) != as_words(known)[0]
-    n = int((differs & ~missing).sum())
-    have = f"{n:,} of {count_noun(len(cells), 'target row')} {'has another value' if n == 1 else 'have other values'}"
-    return f"{name}: constant in the source, but {have}; the forecast does not cover this difference" if n else None
+    return note_other_values(name, int((differs & ~missing).sum()), len(cells))
+
+
+def differ_from(values: Any, constant: Any) -> Any:
+    """Return which values differ from a constant by more than the precision of float32, which one of them may have."""
+    return ~np.isclose(values, constant, rtol=1e-6, atol=0.0)
+
+
+def note_other_values(name: str, n: int, n_rows: int) -> str | None:
+    """Return a note if n target rows have another value than the source, in which the column is constant."""
+    have = f"{n:,} of {count_noun(n_rows, 'target row')} {'has another value' if n == 1 else 'have other values'}"
+    return f"{name}: {CONSTANT}, but {have}; the forecast does not cover this difference" if n else None
 
 
 def infer_kind(column: pd.Series[Any]) -> ColumnKind | str:

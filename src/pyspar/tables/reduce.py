@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyspar.sources.files import open_rows
 from pyspar.sources.files.formats import INPUT_SUFFIXES, check_file, describe_file, format_of
 from pyspar.sources.files.rows import RowBatch, RowFile
 from pyspar.sources.stream import moments_of_batches
-from pyspar.tables.columns import describe_unlabelled, explain_extremes, signs_of
+from pyspar.tables.columns import describe_unlabelled, differ_from, explain_extremes, signs_of
 from pyspar.tables.encode import TableEncoder, build_encoder
 from pyspar.tables.inputs import Ignored
 from pyspar.tables.read import open_whole_file
@@ -29,12 +29,16 @@ from pyspar.wording import count_noun
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """The Moments of some rows, the number of imputed values of each feature, notes, and features without values."""
+    """The Moments of some rows, the number of imputed values of each feature, notes, and features without values.
+
+    ``n_other`` counts the rows with other values in each constant column of the source.
+    """
 
     moments: Moments
     n_missing: Mapping[str, int]
     notes: tuple[str, ...] = ()
     empty: tuple[Ignored, ...] = ()
+    n_other: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,27 +98,34 @@ class InputFile:
         *,
         means: Vector | None = None,
         drop_unlabelled: bool = False,
+        constants: Mapping[str, float] | None = None,
     ) -> Reduced:
         """Return the Moments of some features, with the label as output unless it is None.
 
         Missing values and bad cells are replaced by ``means``; without it they are an error. Rows without a label are
-        left out with ``drop_unlabelled``, otherwise they are an error too.
+        left out with ``drop_unlabelled``, otherwise they are an error too. ``constants`` are other columns with the
+        value that each has in the source; rows with other values are counted.
         """
-        n_missing, n_bad, n_read = np.zeros(len(features), dtype=np.int64), 0, 0
+        n_missing, n_bad, n_read, d = np.zeros(len(features), dtype=np.int64), 0, 0, len(features)
+        constants = constants or {}
+        expected, n_other = np.array(list(constants.values())), np.zeros(len(constants), dtype=np.int64)
         if isinstance(self.content, Moments):
             moments = select_moments(self.content, features)
             return Reduced(moments if label is not None else moments.without_outputs(), dict.fromkeys(features, 0))
 
         def clean(batch: RowBatch) -> Any:
-            nonlocal n_missing, n_bad, n_read
-            n_bad, n_read = n_bad + len(batch.bad), batch.rows
+            nonlocal n_missing, n_bad, n_read, n_other
+            n_bad, n_read = n_bad + sum(cell.column not in constants for cell in batch.bad), batch.rows
             batch = _drop_unlabelled(batch)
-            X, missing = (batch.X, 0) if means is None else fill_missing(batch.X, means)
+            X, others = batch.X[:, :d], batch.X[:, d:]
+            n_other += (differ_from(others, expected) & ~np.isnan(others)).sum(axis=0)
+            X, missing = (X, 0) if means is None else fill_missing(X, means)
             n_missing += missing
             return X if label is None else (X, batch.y)
 
         options: Any = {"missing_features": means is not None, "missing_labels": drop_unlabelled}
-        batches = read_batches(self.content, progress, features, label=label, **options)
+        options |= {"label": label, "unchecked": tuple(constants)}
+        batches = read_batches(self.content, progress, [*features, *constants], **options)
         with closing(batches), explain_extremes(self.path, self.role, features, label):
             moments = moments_of_batches(map(clean, batches), labelled=label is not None)
         eps = np.array([self.content.column(name).eps for name in features])
@@ -122,8 +133,8 @@ class InputFile:
         if n_bad:
             notes.append(f"{self.role}: {count_noun(n_bad, 'bad cell is', 'bad cells are')} treated as missing")
         notes += describe_unlabelled(n_read - moments.rows, self.role)
-        counts = dict(zip(features, n_missing.tolist()))
-        return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes))
+        counts, others = dict(zip(features, n_missing.tolist())), dict(zip(constants, n_other.tolist()))
+        return Reduced(replace(moments, names=tuple(features), eps=eps), counts, tuple(notes), n_other=others)
 
 
 def open_input(path: Path, role: str, identity: str | None = None) -> InputFile:

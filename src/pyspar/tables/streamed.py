@@ -34,6 +34,7 @@ from pyspar.tables.columns import (
     is_named_like_id,
     name_array_columns,
     no_features_error,
+    note_other_values,
     suggest_id,
 )
 from pyspar.tables.inputs import Ignored, Method, Request, Target
@@ -103,8 +104,10 @@ class StreamedSource:
         ids = tuple(f"{name}: named like an id; {suggest_id(name)}" for name in varying if is_named_like_id(name))
         selection = Selection(tuple(varying), (), (), (*self.selection.ignored, *read.empty, *constant), ids)
         notes = (*describe_rows_read(file, varying), *read.notes)
+        means = dict(zip(feature_names(read.moments), read.moments.mean))
+        constants = {column.column: float(means[column.column]) for column in constant}
         return LearnedColumns(
-            selection, encoder, lambda model: model.fit_moments(standard), x.rows, read.n_missing, notes
+            selection, encoder, lambda model: model.fit_moments(standard), x.rows, read.n_missing, notes, constants
         )
 
     def encode_target(self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress) -> Target:
@@ -113,15 +116,17 @@ class StreamedSource:
         scaler = learned.encoder.named_transformers_["numeric"]["scale"]
         is_labelled = target.moments is not None and target.outputs == (self.label,)  # rows are scored when predicted
         means = scaler.mean_ if impute else None
-        read = target.reduce(names, self.label if is_labelled else None, progress, means=means)
+        read = target.reduce(
+            names, self.label if is_labelled else None, progress, means=means, constants=learned.constants
+        )
         z = standardise_moments(read.moments, scaler.mean_, scaler.scale_)
         with explain_extremes(target.path, target.role, names, self.label):
             refuse_extremes(z)
         notes = (*describe_rows_read(target, names), *read.notes)
-        alerts: tuple[str, ...] = ()
+        alerts = tuple(note for name, n in read.n_other.items() if (note := note_other_values(name, n, z.rows)))
         if not request.stream and (self.file.rows is not None or target.rows is not None):
             missing = "" if impute else ", and missing values are not imputed"
-            alerts = (f"the rows were streamed: only numeric columns are used{missing}",)
+            alerts += (f"the rows were streamed: only numeric columns are used{missing}",)
         if target.rows is None:
             score = partial(_score_moments, z)
         else:

@@ -8,7 +8,7 @@ cells, missing and infinite values raise an InputError that names the file, the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,7 +77,7 @@ class RowBatch:
 class ReadPlan:
     """The columns to read, the dtype of the features, and whether labels and features may be missing.
 
-    With ``missing_features``, bad cells are treated as missing.
+    With ``missing_features``, bad cells are treated as missing. The values of ``unchecked`` features are arbitrary.
     """
 
     features: tuple[str, ...]
@@ -86,6 +86,7 @@ class ReadPlan:
     dtype: np.dtype[Any]
     missing_labels: bool
     missing_features: bool
+    unchecked: frozenset[str] = frozenset()
 
     @property
     def numbers(self) -> list[str]:
@@ -140,12 +141,14 @@ class RowFile(ABC):
         identity: str | None = None,
         missing_labels: bool = False,
         missing_features: bool = False,
+        unchecked: Collection[str] = (),
         progress: ProgressCallback | None = None,
     ) -> Generator[RowBatch]:
         """Check the columns, and return a generator of batches. A thread reads ahead; closing the generator stops it.
 
         The column ``identity`` is passed through unchanged. With ``missing_labels`` a missing label is NaN instead of
-        an error. With ``missing_features`` missing values and bad cells are NaN, in the label too.
+        an error. With ``missing_features`` missing values and bad cells are NaN, in the label too. In the columns
+        ``unchecked`` they are always NaN, and infinity is not an error.
         """
         numbers = {name: self.column(name) for name in [*columns, *([] if label is None else [label])]}
         for name, column in numbers.items():
@@ -160,7 +163,7 @@ class RowFile(ABC):
             raise InputError(f"{self._where}: no numeric column to use as a feature; add one")
         is_single = all(np.dtype(numbers[name].dtype).name in ("float16", "float32") for name in columns)
         dtype = np.dtype(np.float32 if is_single else np.float64)
-        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels, missing_features)
+        plan = ReadPlan(tuple(columns), label, identity, dtype, missing_labels, missing_features, frozenset(unchecked))
         self._check_files(plan)
         return self._read_ahead(plan, progress)
 
@@ -215,13 +218,18 @@ def _as_floats(column: Any) -> Any:
 
 def _check_values(role: str, batch: RowBatch, plan: ReadPlan) -> None:
     """Raise InputError for bad cells, missing values and infinity."""
-    if batch.bad and not plan.missing_features:
-        raise bad_cells_error(batch.bad, batch.path, role, label=plan.label)
+    bad = [cell for cell in batch.bad if cell.column not in plan.unchecked]
+    if bad and not plan.missing_features:
+        raise bad_cells_error(bad, batch.path, role, label=plan.label)
     # max and min propagate NaN, and do not allocate memory of the size of the batch.
     with np.errstate(invalid="ignore"):
         high, low = batch.X.max(axis=0).astype(np.float64), batch.X.min(axis=0).astype(np.float64)
     suspects = np.flatnonzero(~((high < MAX_MAGNITUDE) & (low > -MAX_MAGNITUDE)))
-    columns = {plan.features[j]: (batch.X[:, j], plan.missing_features) for j in suspects}
+    columns = {
+        plan.features[j]: (batch.X[:, j], plan.missing_features)
+        for j in suspects
+        if plan.features[j] not in plan.unchecked
+    }
     if plan.label is not None:
         columns[plan.label] = (batch.y, plan.missing_labels)
     incomplete = [name for name, (values, may_be_missing) in columns.items()
