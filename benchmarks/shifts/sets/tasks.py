@@ -35,6 +35,9 @@ CHECK = "check"
 BLIND = "blind"
 """A fourth part for one evaluation of methods that were fixed before; see ``sets/blind.py``."""
 
+UNSEEN = "unseen"
+"""The part for one evaluation of small networks (``benchmarks.networks``), its only use; see ``sets/unseen.py``."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -67,7 +70,7 @@ class Task:
 
 def tasks(part: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
     """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
+    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND, UNSEEN)
     if part not in (None, *parts):
         raise ValueError(f"part must be one of {parts} or None, got {part!r}")
     for name in sorted(REGISTER):
