@@ -1,7 +1,9 @@
 """Calls from several threads give the results of the same calls one after another, and warnings still arrive."""
 
+import ast
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -57,6 +59,27 @@ def make_call(number, data, fitted, folder):
     if kind < 28:
         return numbers_of(fitted.adapted(Z))
     return fitted.predict(Z)
+
+
+def test_headers_of_arrays_are_parsed_by_one_thread_at_a_time(data, tmp_path, monkeypatch):
+    # In Python 3.11.7, ast.parse in two threads can fail with a SystemError (CPython issue 106905).
+    model, moments = tmp_path / "model.skops", tmp_path / "moments.npz"
+    pyspar.save(BayesSpARRegressor().fit(*data[:2]), model)
+    pyspar.save(pyspar.Moments.of(data[2]), moments)
+    parse, active, most = ast.parse, [], []
+
+    def parse_slowly(*args, **options):
+        active.append(1)
+        most.append(len(active))
+        time.sleep(1e-3)
+        active.pop()
+        return parse(*args, **options)
+
+    monkeypatch.setattr(ast, "parse", parse_slowly)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(pyspar.load, 4 * [model, moments]))
+    assert len(most) > 8
+    assert max(most) == 1
 
 
 def test_mixed_calls_in_threads_equal_calls_one_after_another(data, tmp_path):

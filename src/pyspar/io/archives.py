@@ -8,6 +8,7 @@ of users may be compressed; the size that a compressed entry can have is limited
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from tokenize import TokenError
 from typing import IO, Any
@@ -23,6 +24,8 @@ _MAX_DEFLATE_RATIO = 1032
 _HEADER_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _PLAIN_KINDS = "biufcSUmM"
 """The kinds of dtype in files of pyspar: numbers, text and dates. Objects and structures are rejected."""
+HEADER_LOCK = threading.RLock()
+"""Held while numpy parses the header of an array: ``ast.parse`` in two threads can fail in Python 3.11.7."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def read_npy_header(file: IO[bytes], size: int) -> ArrayHeader:
     version = np.lib.format.read_magic(file)
     if version not in _HEADER_READERS:
         raise ValueError(f"version {version} of the format is not supported")
-    shape, by_columns, dtype = _HEADER_READERS[version](file)
+    with HEADER_LOCK:
+        shape, by_columns, dtype = _HEADER_READERS[version](file)
     header = ArrayHeader(shape, dtype, by_columns, file.tell())
     if dtype.hasobject:
         raise ValueError("object arrays are not read")
@@ -84,7 +88,7 @@ def read_npy_header(file: IO[bytes], size: int) -> ArrayHeader:
 
 def read_entry(archive: ZipFile, info: ZipInfo) -> Any:
     """Return an array of an archive whose header has been checked."""
-    with archive.open(info) as file:
+    with archive.open(info) as file, HEADER_LOCK:
         array = np.lib.format.read_array(file, allow_pickle=False)
         file.read()  # the checksum is compared at the end of the entry
         return array

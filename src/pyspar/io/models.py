@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, need
+from pyspar.io.archives import HEADER_LOCK
 from pyspar.io.atomic import whole_file
 from pyspar.io.model_schema import COLUMN_TYPES, DTYPE, TRUSTED, check_model
 from pyspar.io.moments import read_moments_file, write_moments
@@ -61,7 +62,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     where = repr(str(path))
     data = Path(path).read_bytes()  # read once: the bytes that are loaded are the bytes that were checked
     try:
-        model = skops.loads(data, trusted=_list_trusted_names(skops, data, where))
+        trusted = _list_trusted_names(skops, data, where)
+        with HEADER_LOCK:
+            model = skops.loads(data, trusted=trusted)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # zipfile, json, numpy and skops raise errors of many types for malformed files
