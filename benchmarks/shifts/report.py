@@ -234,7 +234,7 @@ def sets_page(records: Records) -> str:
         f"`{RESERVE}`, `{CHECK}` and `{BLIND}` are not used in [the comparison without labels](evidence.md). "
         "[A few labels](labels.md#evidence) and "
         "[forecasts](forecasts.md#how-often-they-hold) describe how they were used. "
-        f"The part `{UNSEEN}` is only used for [networks](networks-evidence.md). "
+        f"The part `{UNSEEN}` is for [networks](networks-evidence.md), and no method has been evaluated on it yet. "
         "The numbers of rows are those of source and target after sampling. "
         "The number of columns is that of the `raw` feature map. `python -m benchmarks.shifts` writes this page."
     )

@@ -36,7 +36,7 @@ BLIND = "blind"
 """A fourth part for one evaluation of methods that were fixed before; see ``sets/blind.py``."""
 
 UNSEEN = "unseen"
-"""The part for one evaluation of small networks (``benchmarks.networks``), its only use; see ``sets/unseen.py``."""
+"""The part for one evaluation of small networks, which has not been made yet; see ``sets/unseen.py``."""
 
 
 @dataclass(frozen=True)

