@@ -1,4 +1,4 @@
-"""The refit along the kept directions: an explicit solution, and the second test."""
+"""The refit along the kept directions: an explicit solution, the second test, and how far a correction reaches."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from pyspar import Moments
 from pyspar.core.adapt import chi2_threshold
 from pyspar.core.belief import ridge_belief
-from pyspar.core.refit import refit
+from pyspar.core.refit import reach_factor, refit
 from pyspar.estimators.head_weights import error_roots_of, fit_head
 
 
@@ -102,3 +102,57 @@ def test_one_row_does_not_determine_a_correction_that_other_rows_support():
     head = fit_head(Moments.of(X, y), Moments.of(Z), "bayes", coef=trained, error_roots=roots)
     before, after = (np.mean((y[1:] - X[1:] @ coef.T) ** 2) for coef in (trained, head.coef))
     assert after <= before
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_factor_is_that_of_the_mean_squared_changes_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(80, 4)) + 1.0, 2.0 * rng.normal(size=(30, 4)) @ rng.normal(size=(4, 4))
+    weights = np.column_stack([rng.normal(size=(4, 2)), np.zeros(4)])
+    factor = reach_factor(weights, Moments.of(X), Moments.of(Z))
+    source, target = np.mean((X @ weights) ** 2, axis=0), np.mean((Z @ weights) ** 2, axis=0)
+    np.testing.assert_allclose(factor[:2], np.minimum(1.0, source[:2] / target[:2]), rtol=1e-12)
+    assert factor[2] == 1.0
+    assert reach_factor(weights, Moments.of(X), Moments.of(0.01 * Z)).tolist() == [1.0, 1.0, 1.0]
+    about_mean = reach_factor(weights, Moments.of(X), Moments.of(Z), X.mean(axis=0))[:2]
+    source, target = (np.mean(((rows - X.mean(axis=0)) @ weights[:, :2]) ** 2, axis=0) for rows in (X, Z))
+    np.testing.assert_allclose(about_mean, np.minimum(1.0, source / target), rtol=1e-12)
+
+
+def test_a_scaled_correction_is_harmless_while_half_of_the_covariance_remains():
+    """The bound of the derivation, by brute force: the worst target errors with this covariance."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        X, Z = rng.normal(size=(40, 3)), rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3)) * rng.uniform(0.3, 5.0)
+        r = X @ rng.normal(size=3) + rng.normal(size=40)
+        beta = np.linalg.solve(X.T @ X + rng.uniform(0, 20) * np.eye(3), X.T @ r)
+        covariance = np.mean(r * (X @ beta))
+        assert covariance >= np.mean((X @ beta) ** 2)
+        factor = reach_factor(beta[:, None], Moments.of(X), Moments.of(Z))[0]
+        change = factor * (Z @ beta)
+        # Errors of the trained head on the target with half of that covariance, and any other part.
+        other = rng.normal(size=20)
+        other -= change * (other @ change) / (change @ change)
+        errors = other + (Z @ beta) * 0.5 * covariance / np.mean((Z @ beta) ** 2)
+        assert np.mean((errors - change) ** 2) <= np.mean(errors**2) * (1 + 1e-12)
+        assert np.mean(change**2) <= np.mean((X @ beta) ** 2) * (1 + 1e-12)
+        # The error on the source does not grow either.
+        assert np.mean((r - factor * (X @ beta)) ** 2) <= np.mean(r**2)
+
+
+def test_a_correction_that_does_not_hold_far_from_the_source_does_little_harm():
+    """The labels are a parabola: a line through the source, which has values near one, is far off at ten."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(1.0, 0.3, size=400), rng.normal(10.0, 0.3, size=200)
+    X, Z = np.column_stack([np.ones(400), x]), np.column_stack([np.ones(200), z])
+    y, truth = (0.2 * np.minimum(v, 2.0) ** 2 for v in (x, z))
+    y = y + 0.05 * rng.normal(size=400)
+    trained = np.zeros((1, 2))
+    head = fit_head(
+        Moments.of(X, y), Moments.of(Z), "bayes", coef=trained, error_roots=error_roots_of(X, y[:, None], trained)
+    )
+    assert head.changed.directions
+    scale = float(head.estimator.adaptation_.scale[0])
+    assert scale < 0.1
+    before, after, unscaled = (np.mean((truth - Z @ w) ** 2) for w in (trained[0], head.coef[0], head.coef[0] / scale))
+    assert after < before < unscaled

@@ -469,7 +469,7 @@ def test_refitting_the_kept_directions_does_not_increase_the_error_on_the_source
 
 def test_refitting_is_the_posterior_mean_if_nothing_is_removed_and_the_centre_if_everything_is():
     rng = np.random.default_rng(0)
-    X, Z, centre = rng.normal(size=(60, 4)), rng.normal(size=(30, 4)), rng.normal(size=4)
+    X, Z, centre = rng.normal(size=(60, 4)), 0.5 * rng.normal(size=(30, 4)), rng.normal(size=4)
     y = X @ rng.normal(size=4) + 0.1 * rng.normal(size=60)
     est = BayesSpARRegressor(units="source", centre=centre, fit_intercept=False).fit(X, y)
     keep, all_kept, none_kept = (

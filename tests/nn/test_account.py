@@ -39,7 +39,7 @@ def test_labels_on_another_scale_are_refused_before_the_target_is_read(rows, nev
 
 def test_labels_on_another_scale_are_used_if_the_check_is_off(rows):
     X, y, Z = rows
-    adapted = adapt_head(linear(MODEL), [(X, 50.0 * y)], [Z], labels_scale="ignore")
+    adapted = adapt_head(linear(MODEL), [(X, 50.0 * y)], [0.4 * Z], labels_scale="ignore")
     assert adapted.changed.directions == 3
     np.testing.assert_allclose(adapted.model.weight.detach().numpy()[0], 50.0 * np.array(MODEL), rtol=0.1)
 

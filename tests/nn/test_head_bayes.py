@@ -22,8 +22,11 @@ def evidence_at(k, lam, c, rest, n):
     return -0.5 * (n * np.log(sigma2) + np.sum(np.log(scale))), sigma2
 
 
-def corrected_by_hand(features, residual, target, alpha, cutoff=0.0):
-    """Return the correction of one output's weights: ridge by maximum evidence, given zero where nothing is proven.
+def corrected_by_hand(features, residual, target, alpha, cutoff=0.0, trained=None):
+    """Return the change of one output's weights: ridge by maximum evidence, given zero where nothing is proven.
+
+    A head that changes also loses its ``trained`` weights below the cutoff. The whole change is scaled down if it
+    changes the predictions more on the target than on the source.
 
     It is independent of the library: singular value decompositions, a grid over the penalty and scipy's optimiser.
     """
@@ -65,7 +68,10 @@ def corrected_by_hand(features, residual, target, alpha, cutoff=0.0):
         proven[proven] = passes
     zero = directions[~proven]
     mean = mean - covariance @ zero.T @ np.linalg.solve(zero @ covariance @ zero.T, zero @ mean)
-    return mean, int(proven.sum())
+    faint = trained - Vt.T @ Vt @ trained if trained is not None and proven.any() else 0.0
+    change = mean - faint
+    on_source, on_target = np.mean((features @ change) ** 2), np.mean((target @ change) ** 2)
+    return change * min(1.0, on_source / on_target if on_target else 1.0), int(proven.sum())
 
 
 def weights(model, name="fc"):
@@ -116,7 +122,7 @@ def test_the_correction_equals_an_independent_computation(mlp, make_problem, fea
     assert adapted.changed == (changed, 12 * len(trained))
     assert changed > 0
     if alpha == 0.0:
-        assert changed == 12 * len(trained)  # the whole posterior mean is kept
+        assert changed == 12 * len(trained)  # the correction is the posterior mean, scaled
     assert isinstance(adapted.estimator, BayesSpARRegressor)
     assert adapted.adaptation.posterior
 
@@ -135,8 +141,10 @@ def test_float32_features_give_the_correction_of_float64(mlp, problem, features_
     np.testing.assert_allclose(weights(adapted.model)[0][0], trained[0] + correction, rtol=1e-6, atol=1e-5)
 
 
-def test_directions_below_the_cutoff_have_no_weight_in_a_changed_head():
+@pytest.mark.parametrize("spread", [0.01, 1.0])
+def test_a_change_includes_the_removal_of_weights_below_the_cutoff(spread):
     model, X, y, Z = spoiled_problem(spoil=1.0)
+    Z = Z * spread
     X[:, 4] *= 1e-4  # 1e-5 of the longest direction
     adapted = adapt_head(model, [(X, y)], [Z], cutoff=1e-3)
     features = X.numpy()
@@ -144,11 +152,14 @@ def test_directions_below_the_cutoff_have_no_weight_in_a_changed_head():
     projection = Vt[:4].T @ Vt[:4]
     trained, offset = weights(model, "")
     residual = (y.numpy() - features @ projection @ trained.T - offset)[:, 0]
-    correction, proven = corrected_by_hand(features, residual, Z.numpy(), 0.999, cutoff=1e-3)
+    correction, proven = corrected_by_hand(features, residual, Z.numpy(), 0.999, cutoff=1e-3, trained=trained[0])
     assert adapted.changed == (proven, 4)
     new = weights(adapted.model, "")[0][0]
-    np.testing.assert_allclose(new, projection @ trained[0] + correction, rtol=0, atol=1e-6 * np.abs(correction).max())
-    assert abs(Vt[4] @ new) < 1e-12
+    np.testing.assert_allclose(new, trained[0] + correction, rtol=0, atol=1e-6 * np.abs(correction).max())
+    scale = adapted.adaptation.scale[0]
+    assert (scale == 1.0) if spread < 1.0 else (0.0 < scale < 1.0)
+    np.testing.assert_allclose(Vt[4] @ new, (1.0 - scale) * (Vt[4] @ trained[0]), atol=1e-12)
+    np.testing.assert_allclose(adapted.estimator.predict(Z.numpy()), adapted.model(Z).detach().numpy()[:, 0])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])

@@ -8,7 +8,8 @@ other directions,
 where r are the errors of the centre. Directions are not orthogonal in the source, so a refitted correction differs from
 the one that was tested. One row with a large error can determine it, although other rows made the direction
 significant. Therefore every refitted correction must pass the same test. The directions that fail are dropped, and the
-others are refitted, until all of them pass. ``docs/derivations/method.md`` has the formulas.
+others are refitted, until all of them pass. Finally, a correction that changes the predictions more on the target than
+on the source is scaled down. ``docs/derivations/method.md`` has the formulas.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.linalg import lstsq, solve_triangular
 
 from pyspar.core.arrays import Mask, Matrix, Vector
 from pyspar.core.belief import RidgeBelief
+from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 
 
@@ -41,6 +43,33 @@ def refit(belief: RidgeBelief, directions: Matrix, kept: Mask, threshold: float)
                 break
             remaining[at, k] = passes
     return weights, remaining
+
+
+def reach_factor(change: Matrix, source: Moments, target: Moments, origin: Vector | None = None) -> Vector:
+    r"""Return the factor by which a change of the weights is scaled down, for each output.
+
+    .. math:: s = \min(1, a^2 / b^2), \qquad a^2 = |X\beta|^2 / N, \qquad b^2 = |Z\beta|^2 / M
+
+    The factor is below one if the change has a larger effect on the predictions for the target than on those for the
+    source, both about an origin. A scaled correction does not increase the squared error on the target if its
+    covariance with the errors of the centre is at least half of that on the source.
+
+    >>> reach_factor(np.ones((1, 1)), Moments.of(np.ones((5, 1))), Moments.of(np.full((9, 1), 2.0)))
+    array([0.25])
+    """
+    return factor_of_sizes(*(_change_size(change, moments, origin) for moments in (source, target)))
+
+
+def factor_of_sizes(on_source: Vector, on_target: Vector) -> Vector:
+    """Return the factor for a change with these root mean squares on source and target."""
+    reaches = on_target > on_source
+    return np.square(np.divide(on_source, on_target, out=np.ones_like(on_target), where=reaches))
+
+
+def _change_size(change: Matrix, moments: Moments, origin: Vector | None) -> Vector:
+    d = moments.n_features
+    root = moments.without_outputs().root_about(np.zeros(d) if origin is None else origin)
+    return np.asarray(root_sum_squares(root @ change) / np.sqrt(moments.weight))
 
 
 def _posterior_root(belief: RidgeBelief, V: Matrix, output: int) -> tuple[Matrix, Vector]:

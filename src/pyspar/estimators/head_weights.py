@@ -17,6 +17,7 @@ from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise, Prior, units_of_features
 from pyspar.core.moments import Moments
+from pyspar.core.refit import reach_factor
 from pyspar.core.spectrum import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
 from pyspar.estimators.linear_correction import fit_linear_correction
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
@@ -24,7 +25,6 @@ from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
 HeadMethod = Literal["bayes", "spar", "ols"]
-HeadRule = Literal["refit", "chi2"]
 
 
 class Changed(NamedTuple):
@@ -69,12 +69,11 @@ def fit_head(
     alpha: float = 0.999,
     noise: Noise = "mle",
     cutoff: float | None = None,
-    rule: HeadRule = "refit",
     error_roots: tuple[Matrix, ...] = (),
 ) -> NewHead:
     """Return new weights for a trained head, ``coef`` (K, D) and ``intercept`` (None for a head without bias).
 
-    "bayes" corrects the trained head along directions where the labels show that it is wrong, by ``rule``. "spar"
+    "bayes" corrects the trained head along directions where the labels show that it is wrong. "spar"
     replaces it with SpAR and "ols" with least squares, with an intercept if the head has a bias. ``source`` and
     ``target`` are the moments of the features that enter the head; "ols" needs no target. ``error_roots`` has for each
     output a root of ``sum_i r_i^2 h_i h_i' / mean(r^2)`` over rows h with errors r of the trained head. Without them,
@@ -90,7 +89,7 @@ def fit_head(
     estimator: BayesSpARRegressor | SpARRegressor
     if method == "bayes":
         centre = _linear_model(coef @ kept.T if rotate else coef, bias)
-        estimator = BayesSpARRegressor(units="common", centre=centre, rule=rule, alpha=alpha, fit_intercept=False)
+        estimator = BayesSpARRegressor(units="common", centre=centre, rule="refit", alpha=alpha, fit_intercept=False)
         estimator.fit_moments(fitted)
         roots = tuple(root @ kept.T if rotate else root for root in error_roots)
         estimator._belief = replace(estimator._belief, error_roots=roots)
@@ -99,7 +98,7 @@ def fit_head(
     else:
         estimator = SpARRegressor(alpha, fit_intercept=intercept is not None, noise=noise).fit_moments(fitted)
     if rotate:
-        _restore_features(estimator, kept, source, target)
+        _restore_features(estimator, kept, source, target, coef)
     if method == "spar" and target is not None:
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         estimator.adapt(target)
@@ -107,8 +106,8 @@ def fit_head(
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
     if adaptation is not None and adaptation.posterior:
         changed = Changed(int(adaptation.n_kept.sum()), adaptation.removed.size)
-        # An output without a changed direction keeps its exact weights, including those along faint directions.
-        new = np.where((adaptation.n_kept > 0)[:, None], new, coef)
+        if rotate and target is not None:
+            new = _remove_faint(estimator, kept, source, target, coef)
     else:
         # Directions of the target, or of the source without a target.
         directions = estimator._belief.x.V if adaptation is None else adaptation.z.V
@@ -157,28 +156,52 @@ def _linear_model(coef: Matrix, intercept: Vector) -> LinearRegression:
     return model
 
 
+def _remove_faint(
+    estimator: BayesSpARRegressor, directions: Matrix, source: Moments, target: Moments, trained: Matrix
+) -> Matrix:
+    """Remove the trained weights along faint directions from each output that changes, and return the new weights.
+
+    The removal is part of the change, so both are scaled by one factor. An output that does not change keeps all of its
+    weights.
+    """
+    adaptation = estimator.adaptation_
+    faint = trained.T - directions.T @ (directions @ trained.T)
+    change = np.where(adaptation.n_kept > 0, adaptation.w_proj / adaptation.scale - faint, 0.0)
+    scale = reach_factor(change, source, target)
+    estimator.adaptation_ = replace(adaptation, w_proj=scale * change, scale=scale)
+    new = trained + (scale * change).T
+    estimator.coef_ = new.reshape(np.shape(estimator.coef_))
+    return new
+
+
 def _restore_features(
-    estimator: BayesSpARRegressor | SpARRegressor, directions: Matrix, source: Moments, target: Moments | None
+    estimator: BayesSpARRegressor | SpARRegressor,
+    directions: Matrix,
+    source: Moments,
+    target: Moments | None,
+    centre: Matrix,
 ) -> None:
     """Express a regressor on coordinates along directions as a regressor on the features, in place.
 
-    Its weights have no component along other directions.
+    Along other directions, BayesSpARRegressor gets the weights of the centre, and SpARRegressor gets no weight.
     """
     moments = project_features(source, directions)
     belief = estimator._belief
     x = restore_spectrum(belief.x, directions, moments)
     estimator.moments_, estimator.n_features_in_ = moments, moments.n_features
     estimator._belief = replace(belief, w_hat=directions.T @ belief.w_hat, x=x, x_mean=belief.x_mean @ directions)
-    estimator.coef_ = np.asarray(estimator.coef_) @ directions
     if isinstance(estimator, SpARRegressor):
+        estimator.coef_ = np.asarray(estimator.coef_) @ directions
         return
+    correction = np.asarray(estimator.coef_) - np.reshape(estimator.centre.coef_, np.shape(estimator.coef_))
+    estimator.coef_ = np.reshape(centre, (*np.shape(correction)[:-1], -1)) + correction @ directions
     roots = tuple(root @ directions for root in estimator._belief.error_roots)
     estimator._belief = replace(estimator._belief, error_roots=roots)
     prior = estimator._fitted_prior
     units = units_of_features(moments, None, "common", fit_intercept=False)
-    estimator._fitted_prior = Prior(units, directions.T @ prior.coef, prior.intercept)
+    estimator._fitted_prior = Prior(units, centre.T.copy(), prior.intercept)
     estimator.units_ = units
-    estimator.centre = _linear_model(estimator.centre.coef_ @ directions, estimator.centre.intercept_)
+    estimator.centre = _linear_model(centre, estimator.centre.intercept_)
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
     if adaptation is not None and target is not None:
         estimator._adapted_to = project_features(target, directions)

@@ -20,12 +20,13 @@ from pyspar.core.belief import (
     RidgeBelief,
     Units,
     flat_belief,
+    inverse,
     ridge_belief,
     spread_about_source,
     units_of_features,
 )
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.refit import refit
+from pyspar.core.refit import reach_factor, refit
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
 
@@ -265,7 +266,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
         if self.rule == "refit":
             w_proj, kept = refit(belief, adaptation.z.V, ~adaptation.removed, chi2_threshold(float(self.alpha)))
-            adaptation = replace(adaptation, w_proj=w_proj, removed=~kept)
+            scale = reach_factor(w_proj * inverse(units)[:, None], source, target, belief.x_mean * units)
+            adaptation = replace(adaptation, w_proj=scale * w_proj, removed=~kept, scale=scale)
         return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, spread, self._y_ndim)}
 
     def _unadapted(self) -> Attributes:

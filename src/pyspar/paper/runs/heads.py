@@ -12,9 +12,9 @@ from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
 from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
-from pyspar.estimators.head_weights import HeadMethod, HeadRule, error_roots_of, fit_head
+from pyspar.estimators.head_weights import HeadMethod, error_roots_of, fit_head
 from pyspar.paper.parameters import check_name
-from pyspar.paper.runs.registry import CUTS, HEADS, PROJECTED, recipe_of
+from pyspar.paper.runs.registry import CUTS, HEADS, recipe_of
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.paper.runs.store import Features
 
@@ -77,8 +77,7 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
         with collect_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
             cutoff = CUTS.get(variant, 1.0) * default_cutoff(source)
-            rule: HeadRule = "chi2" if head.name == PROJECTED else "refit"
-            options = {"coef": features.head, "cutoff": cutoff, "rule": rule, **head.params}
+            options = {"coef": features.head, "cutoff": cutoff, **head.params}
             if head.name == "Bayes-SpAR":
                 options["error_roots"] = error_roots_of(features.train, features.y_train[:, None], features.head)
             new = fit_head(source, target, METHODS[method], **options)

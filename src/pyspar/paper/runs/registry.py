@@ -38,16 +38,13 @@ NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18", "efficientn
 CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
 """The cutoff below which directions of the features count as rounding error, in multiples of the customary one."""
 
-PROJECTED = "Bayes-SpAR, projected"
-"""The former rule of ``adapt_head``, "chi2" instead of "refit"."""
-
 HEADS = (
-    *("trained", "OLS", "SpAR", "Bayes-SpAR", PROJECTED),
+    *("trained", "OLS", "SpAR", "Bayes-SpAR"),
     *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")),
 )
-"""The heads that predict from the features: the trained head, or one fitted after training, with its cut or rule."""
+"""The heads that predict from the features: the trained head, or one fitted after training, with its cut."""
 
-RECIPES = {"Bayes-SpAR": 7, PROJECTED: 4}
+RECIPES = {"Bayes-SpAR": 9}
 """The version of the rule of a head; 1 for heads that are not listed. Increase it when a change of the code changes the
 numbers of a head. Scores and records of older versions are then computed again, from stored features if possible."""
 

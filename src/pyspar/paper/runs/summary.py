@@ -2,10 +2,10 @@
 
 The features of an image network take gigabytes, and training it takes a GPU. A rule that depends on the features only
 through their moments along directions that are not faint needs neither. A summary stores these moments and the labels
-for the source and for the test rows, the trained head, and the source moments weighted by its squared errors. Every run
-writes one per seed. After a change of a rule, ``python -m pyspar.paper.runs.summary results/chair-angles`` scores the
-heads ``OLS`` and ``Bayes-SpAR`` of a suite again. SpAR needs the target's other directions too; its rule is that of
-the paper and does not change.
+for the source and for the test rows, the trained head and its predictions for the test rows, and the source moments
+weighted by its squared errors. Every run writes one per seed. After a change of a rule, ``python -m
+pyspar.paper.runs.summary results/chair-angles`` scores the heads ``OLS`` and ``Bayes-SpAR`` of a suite again. SpAR
+needs the target's other directions too; its rule is that of the paper and does not change.
 
 The coordinates are the right singular vectors of the source features, so the source moments are a few vectors. The root
 of the test moments is a triangle. Its columns are stored as 24-bit integers in units of their largest entry. This costs
@@ -24,15 +24,17 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
+from pyspar.core.refit import factor_of_sizes
 from pyspar.core.spectrum import default_cutoff, directions_above
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.head_weights import HeadMethod, error_roots_of, fit_head
+from pyspar.estimators.spar import BayesSpARRegressor
 from pyspar.io.archives import check_entries
 from pyspar.io.atomic import whole_file
 from pyspar.paper.runs.heads import METHODS, Head
@@ -54,12 +56,12 @@ class Summary:
 
     Attributes
     ----------
-    source, test : Moments
+    source : Moments
         Moments of the features along these directions, with the labels.
+    test : Moments
+        The same for the test rows, with the labels and the predictions of the trained head along all directions.
     head : array of shape (1, directions)
-        The trained head along them.
-    trained_rmse : float
-        The test error of the trained head, including all of its directions.
+        The trained head along these directions.
     error_root : array of shape (any, directions)
         The ``error_roots`` of :func:`fit_head` for the one output.
     """
@@ -67,7 +69,6 @@ class Summary:
     source: Moments
     test: Moments
     head: Matrix
-    trained_rmse: float
     error_root: Matrix
 
     def rmse(self, method: HeadMethod = "bayes") -> float:
@@ -75,10 +76,22 @@ class Summary:
         target = self.test.without_outputs()
         with collect_warnings():
             new = fit_head(self.source, target, method, coef=self.head, cutoff=0.0, error_roots=(self.error_root,))
-        if method == "bayes" and not new.changed.directions:
-            return self.trained_rmse
-        error = self.test.root @ np.concatenate([[0.0], -new.coef[0], [1.0]])
-        return float(np.linalg.norm(error) / np.sqrt(self.test.weight))
+        if method == "ols":
+            return self._test_size(-new.coef[0], label=1.0)
+        adaptation = cast(BayesSpARRegressor, new.estimator).adaptation_
+        scale, w = 0.0, np.zeros(len(self.head[0]))
+        if new.changed.directions:
+            # As in fit_head, the change includes the removal of the trained weights along faint directions.
+            w = (adaptation.w_proj / adaptation.scale)[:, 0]
+            on_source = np.linalg.norm(self.source.root[:, 1:-1] @ w) / np.sqrt(self.source.weight)
+            on_target = self._test_size(self.head[0] + w, trained=-1.0)
+            (scale,) = factor_of_sizes(np.array([on_source]), np.array([on_target]))
+        return self._test_size(-scale * (self.head[0] + w), label=1.0, trained=scale - 1.0)
+
+    def _test_size(self, weights: Vector, *, label: float = 0.0, trained: float = 0.0) -> float:
+        """Return the root mean square over the test rows of a combination of features, label and prediction."""
+        combination = np.concatenate([[0.0], weights, [label, trained]])
+        return float(np.linalg.norm(self.test.root @ combination) / np.sqrt(self.test.weight))
 
 
 def summarise(features: Features) -> Summary:
@@ -86,13 +99,11 @@ def summarise(features: Features) -> Summary:
     moments = Moments.of(features.train)
     loud = directions_above(moments, default_cutoff(moments)).T
     eps = float(moments.eps.max())
-    source, test = (
-        Moments.of(rows.astype(np.float64) @ loud, labels, eps=eps)
-        for rows, labels in ((features.train, features.y_train), (features.test, features.y_test))
-    )
-    error = features.test.astype(np.float64) @ features.head[0] - features.y_test
+    test_rows = features.test.astype(np.float64)
+    outputs = np.column_stack([features.y_test, test_rows @ features.head[0]])
+    source = Moments.of(features.train.astype(np.float64) @ loud, features.y_train, eps=eps)
     (error_root,) = error_roots_of(features.train, features.y_train[:, None], features.head)
-    return Summary(source, test, features.head @ loud, float(np.sqrt(np.mean(error**2))), error_root @ loud)
+    return Summary(source, Moments.of(test_rows @ loud, outputs, eps=eps), features.head @ loud, error_root @ loud)
 
 
 def pack_summary(summary: Summary) -> dict[str, Any]:
@@ -102,7 +113,7 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
     _, lam, turn = np.linalg.svd(summary.source.root[:, 1 : d + 1], full_matrices=False)
     gram = summary.source.root.T @ summary.source.root
     inner = turn @ gram[1 : d + 1]
-    test = np.zeros((d + 2, d + 2))  # a few test rows have a root with fewer rows
+    test = np.zeros((d + 3, d + 3))  # a few test rows have a root with fewer rows
     test[: len(summary.test.root)] = summary.test.root
     test[:, 1 : d + 1] = test[:, 1 : d + 1] @ turn.T
     test = np.asarray(np.linalg.qr(test, mode="r"))
@@ -116,10 +127,9 @@ def pack_summary(summary: Summary) -> dict[str, Any]:
         "corner": gram[np.ix_([0, -1], [0, -1])],
         "triangle": _pack_integers(np.round(columns / lengths * _STEPS)[_triangle(d)]),
         "lengths": lengths,
-        "test_labels": np.vstack([test[:, 0], test[:, -1]]),
+        "test_outputs": test[:, [0, -2, -1]],
         "rows": np.array([summary.source.rows, summary.test.rows]),
         "head": summary.head @ turn.T,
-        "trained_rmse": np.array(summary.trained_rmse),
         **_pack_errors(summary.error_root @ turn.T),
     }
 
@@ -137,15 +147,14 @@ def unpack_summary(arrays: dict[str, Any]) -> Summary:
     root[d:, [0, -1]] = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     triangle = np.zeros((d + 1, d))
     triangle[_triangle(d)] = _unpack_integers(arrays["triangle"])
-    test = np.zeros((d + 2, d + 2))
+    test = np.zeros((d + 3, d + 3))
     test[: d + 1, 1 : d + 1] = triangle * (arrays["lengths"] / _STEPS)
-    test[:, 0], test[:, -1] = arrays["test_labels"]
+    test[:, [0, -2, -1]] = arrays["test_outputs"]
     n, m = map(int, arrays["rows"])
     return Summary(
-        _moments(np.asarray(np.linalg.qr(root, mode="r")), n),
-        _moments(test, m),
+        _moments(np.asarray(np.linalg.qr(root, mode="r")), d, n),
+        _moments(test, d, m),
         arrays["head"],
-        float(arrays["trained_rmse"]),
         _unpack_errors(arrays),
     )
 
@@ -183,9 +192,9 @@ def _unpack_integers(three: Any) -> Any:
     return np.hstack([three, sign]).view("<i4")[:, 0]
 
 
-def _moments(root: Matrix, rows: int) -> Moments:
-    eps: Vector = np.full(root.shape[1] - 2, float(np.finfo(np.float32).eps))
-    return Moments(root, len(eps), rows, float(rows), float(rows), eps)
+def _moments(root: Matrix, d: int, rows: int) -> Moments:
+    eps: Vector = np.full(d, float(np.finfo(np.float32).eps))
+    return Moments(root, d, rows, float(rows), float(rows), eps)
 
 
 def write_summaries(path: Path, summaries: dict[tuple[str, int], Summary]) -> None:
