@@ -243,7 +243,7 @@ def _read_network_summaries(path: Path) -> Any:
     from pyspar.paper.runs.summary import read_summaries
 
     summaries = read_summaries(path)
-    return [[key, s.source.root, s.test.root, s.head, s.trained_rmse] for key, s in summaries.items()]
+    return [[key, s.source.root, s.test.root, s.head, s.error_root] for key, s in summaries.items()]
 
 
 def _write_results(path: Path) -> None:

@@ -18,12 +18,8 @@ from benchmarks.shifts.records import append
 from pyspar.nn import adapt_head
 
 RECORDS = Path(__file__).parents[1] / "results" / "networks.jsonl"
-PROJECTED = RECORDS.with_name("networks-projected.jsonl")
-"""The records of "bayes" on the part ``final`` with the former rule, ``rule="chi2"``."""
-EQUAL_NOISE = RECORDS.with_name("networks-equal-noise.jsonl")
-"""The records of "bayes" with the former test, which assumes that all source rows have the same noise."""
-TESTED_ONCE = RECORDS.with_name("networks-tested-once.jsonl")
-"""The records of "bayes" with the former method, which does not test the refitted correction."""
+UNSCALED = RECORDS.with_name("networks-unscaled.jsonl")
+"""The records of "bayes" with the former method, which does not scale a change down."""
 METHODS = ("ols", "spar", "bayes")
 ROWS = ("training rows", "validation rows")
 """Which labelled source rows ``adapt_head`` is given."""

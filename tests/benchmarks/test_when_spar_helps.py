@@ -148,7 +148,7 @@ def test_the_bold_sentences_of_the_short_answer_hold(committed):
     assert wide["bayes"].median < wide["spar"].median
     assert effect("bayes", width=256).verdict == "helps"  # less than at width 16, but still
     # "No method is safe on every shift."
-    assert min(max(r[m] for r in committed) for m in run.METHODS) > 1.3
+    assert min(max(r[m] for r in committed) for m in run.METHODS) > 1.1
 
 
 def test_other_pages_quote_the_largest_ratios_of_ours(committed):
@@ -157,11 +157,12 @@ def test_other_pages_quote_the_largest_ratios_of_ours(committed):
         " ".join((root / page).read_text(encoding="utf-8").split())
         for page in ("docs/networks.md", "README.md", "docs/evidence-summary.md")
     )
-    stopped, long = ([r for r in committed if r["training"] == training] for training in ("stopped", "long"))
+    short, stopped, long = ([r for r in committed if r["training"] == training] for training in run.TRAINING)
     worst = max(stopped, key=lambda r: r["bayes"])
     largest = f"{worst['bayes']:.2f}"
     assert f"an early-stopped network is {largest}, on `{worst['set']}` with {worst['rows']}" in guide
     assert f"trained too long it is {max(r['bayes'] for r in long):.2f}." in guide
+    assert f"After short training it is {max(r['bayes'] for r in short):.2f}." in guide
     assert f"In another experiment with {len(stopped) // len(ROWS)} such networks it was {largest} (" in readme
     assert f"the worst ratio of an early-stopped network is {largest}." in summary
     held_out, training = (measure_effect(long, "bayes", where(rows=rows)) for rows in reversed(ROWS))

@@ -169,8 +169,8 @@ class Adaptation:
     mean_risk : array of shape (K,)
         The contribution of the uncertain intercept to every risk below: ``M sigma^2 / N``, zero without an intercept.
     scale : array of shape (K,), or 1
-        The factor by which "refit" scaled the correction down, because it changes the predictions more on the target
-        than on the source.
+        The factor by which the rule "refit" scaled the correction. It is below 1 if the correction changes the
+        predictions more on the target than on the source.
     posterior : bool
         Whether the terms are a posterior of the weights. If so, every risk below is an expectation given the data, and
         removing a direction keeps its ``Var``. Otherwise the risks are the paper's, and it removes its ``Var``.

@@ -56,7 +56,7 @@ def test_other_settings_make_the_whole_method_stale(results, monkeypatch):
     monkeypatch.setattr(check, "read_suite", lambda name: replace(suite, blocks=(block,)))
     problems = check_results(results, [suite.name])
     assert {p.kind for p in problems} == {"stale"}
-    assert len(problems) == 16  # four methods with four heads
+    assert len(problems) == 12  # four methods with three heads
 
 
 def test_a_missing_seed_a_foreign_row_and_a_second_value_are_problems(results):
@@ -84,7 +84,7 @@ def test_seeds_may_be_recorded_in_batches_but_each_needs_every_row(results, monk
     assert change(results, split) == []
     problems = change(results, lambda records: [r for r in records if r.seed != 4 or r.method == "DANN"])
     assert {p.kind for p in problems} == {"missing"}
-    assert len(problems) == 15
+    assert len(problems) == 11
 
 
 def test_a_suite_without_records_is_missing_unless_it_was_never_run(tmp_path):
