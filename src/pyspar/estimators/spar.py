@@ -166,12 +166,12 @@ class BayesSpARRegressor(AdaptableRegressor):
         Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
     rule : {"keep", "chi2", "refit"}, default "keep"
         "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
-        differs from zero at confidence ``alpha``, as in the paper. "refit" then uses the posterior
-        mean given that the correction is zero along the other directions, so that the error on the source is at most
-        that of the centre. It also drops directions whose refitted correction is not significant, and scales the
-        correction down if it changes the predictions more on the target than on the source
-        (``adaptation_.scale``). ``pyspar.nn.adapt_head`` uses "refit". If singular values of the target are equal, as in a balanced design,
-        "chi2" and "refit" may depend on the order of rows and columns.
+        differs from zero at confidence ``alpha``, as in the paper. "refit" then uses the posterior mean given that the
+        correction is zero along the other directions, so that the error on the source is at most that of the centre. It
+        also drops directions whose refitted correction is not significant, and scales the correction down if it changes
+        the predictions more on the target than on the source (``adaptation_.scale``). ``pyspar.nn.adapt_head`` uses
+        "refit". If singular values of the target are equal, as in a balanced design, "chi2" and "refit" may depend on
+        the order of rows and columns.
     alpha : float in [0, 1], default 0.999
         The confidence of "chi2" and "refit".
     fit_intercept, solver, weights

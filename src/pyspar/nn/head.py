@@ -178,14 +178,15 @@ def adapt_head(
         "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="refit"`` and the trained head,
         including its bias, as the centre. Its test also uses the error of the trained head in each row, so it does not
         assume that all rows have the same noise. This requires memory for ``K * D**2`` numbers, for K outputs and D
-        features. The change includes the removal of the trained weights along directions below ``cutoff``. "spar" is the paper's method: it replaces the head by least squares on the source and removes the
-        directions that noise can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols" may
-        harm a well-trained network.
+        features. The change includes the removal of the trained weights along directions below ``cutoff``. "spar" is
+        the paper's method: it replaces the head by least squares on the source and removes the directions that noise
+        can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols" may harm a well-trained
+        network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
-        Directions of the features whose singular value is below this share of the largest are not fitted. The default is
-        ``max(N, D)`` machine epsilons, at most 0.001. 0 drops only directions within the rounding of the features.
+        Directions of the features whose singular value is below this share of the largest are not fitted. The default
+        is ``max(N, D)`` machine epsilons, at most 0.001. 0 drops only directions within the rounding of the features.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
