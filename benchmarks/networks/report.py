@@ -58,8 +58,8 @@ No result influenced the choice of the data sets.
 - **The second test** was then compared with alternatives on `last`, `final`, `reserve`, `check` and the networks of
   [when SpAR helps](when-spar-helps.md) ([decision 27](decisions/0027-the-refit-is-tested.md)).
 - **`blind`:** all 35 sets were run once with both tests, after they were fixed. The requirement was not met, because of
-  one set, `life-tables`. This result led to the scale of a change. It was compared with other factors on all networks
-  that the former method changed ([decision 30](decisions/0030-a-change-is-scaled.md)). So all of these parts are design
+  one set, `life-tables`. As a result, changes are now scaled. The factor was compared with others on all networks that
+  the former method changed ([decision 30](decisions/0030-a-change-is-scaled.md)). So all of these parts are design
   data for the current method.
 - **`unseen`:** all sets were run once with the current method, after it was fixed and committed. Only the small
   networks were run. No choice was based on these sets.

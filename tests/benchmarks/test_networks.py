@@ -211,7 +211,7 @@ def test_the_pages_quote_the_numbers_of_the_records(committed, parts):
     assert (
         f"maximum is {trained.worst:.3f} with training rows and {validation.worst:.3f} with validation rows." in guide
     )
-    assert f"{len(names) - others} of these shifts influenced the method. On the {others} others" in guide
+    assert f"was chosen with {len(names) - others} of these shifts. On the {others} others" in guide
     assert f"the part `unseen`, the maximum is {first} and {second}." in guide
     assert f"Of {total} networks" in readme
     assert f"left {trained.unchanged} unchanged with training rows and {validation.unchanged} with validation" in readme

@@ -261,3 +261,22 @@ def test_one_outlying_row_does_not_change_the_head():
     # With equal noise the row changes the head.
     adapted.estimator._belief = replace(adapted.estimator._belief, error_roots=())
     assert adapted.estimator.adapted(Z.numpy()).adaptation_.n_kept[0] > 0
+
+
+def test_the_forecast_of_a_cut_head_includes_the_directions_that_only_the_target_has():
+    """Simulation: three features are zero in the source. The weights of the truth differ from the head's in all."""
+    errors = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(200, 8)) * (np.arange(8) < 5), rng.normal(size=(150, 8))
+        trained = rng.normal(size=(1, 8))
+        truth = trained[0] + 0.3 * rng.normal(size=8)
+        y, target = (rows @ truth + 0.3 * rng.normal(size=len(rows)) for rows in (X, Z))
+        model = nn.Linear(8, 1, bias=False).double()
+        with torch.no_grad():
+            model.weight.copy_(torch.tensor(trained))
+        adapted = adapt_head(model, [(torch.tensor(X), torch.tensor(y))], [torch.tensor(Z)])
+        prediction = adapted.model(torch.tensor(Z)).detach().numpy()[:, 0]
+        errors.append((float(adapted.expected_rmse()), np.sqrt(np.mean((prediction - target) ** 2))))
+    expected, actual = np.mean(errors, axis=0)
+    assert expected == pytest.approx(actual, rel=0.1)

@@ -204,7 +204,7 @@ def _restore_features(
     estimator.centre = _linear_model(centre, estimator.centre.intercept_)
     adaptation: Adaptation | None = getattr(estimator, "adaptation_", None)
     if adaptation is not None and target is not None:
-        estimator._adapted_to = project_features(target, directions)
+        estimator._adapted_to = target  # forecasts include the weights and the rows along all directions
         estimator.adaptation_ = replace(
             adaptation,
             w_hat=directions.T @ adaptation.w_hat,

@@ -54,7 +54,8 @@ class AdaptedHead:
         The name of the layer.
     estimator : BayesSpARRegressor or SpARRegressor
         The regressor on the head's inputs whose weights the head now has. ``estimator.adapted(...)`` adapts it to
-        another target without another pass over the source, and keeps the weights along directions below the cutoff.
+        another target without another pass over the source. The result is that of :func:`adapt_head` if no direction
+        of the features is below the cutoff.
     account : HeadAccount
         The errors of the given head, of least squares and of the new head on the source rows, and how much their
         predictions vary on the target. ``account.is_constant`` and ``account.is_worse`` mark outputs of which a warning
@@ -121,9 +122,10 @@ class AdaptedHead:
             result += f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target {errors}"
         elif not self.changed.directions:
             result += ": the model is unchanged"
-        elif self.method == "bayes" and self.adaptation is not None and np.any(np.asarray(self.adaptation.scale) < 1.0):
-            factors = " and ".join(format_number(factor) for factor in np.atleast_1d(self.adaptation.scale))
-            result += f", scaled by {factors}"
+        elif self.method == "bayes" and self.adaptation is not None:
+            factors = [format_number(float(factor)) for factor in np.atleast_1d(self.adaptation.scale)]
+            if set(factors) != {"1"}:
+                result += f", scaled by {' and '.join(factors)}"
         model = type(self.model).__name__
         return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.account})"
 
@@ -150,8 +152,8 @@ def adapt_head(
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
     The given model is not changed. By default the trained head is corrected along those directions of the target's
-    features where the source labels prove it wrong. A change that has a larger effect on the target than on the source
-    is scaled down. If no direction is corrected, the returned model is identical to the given one.
+    features where the source labels show that it is wrong. A change that has a larger effect on the target than on the
+    source is scaled down. If no direction is corrected, the returned model is identical to the given one.
 
     Parameters
     ----------
@@ -186,7 +188,8 @@ def adapt_head(
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
         Directions of the features whose singular value is below this share of the largest are not fitted. The default
-        is ``max(N, D)`` machine epsilons, at most 0.001. 0 drops only directions within the rounding of the features.
+        is ``max(N, D)`` machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the
+        features.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
