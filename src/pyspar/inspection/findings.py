@@ -189,7 +189,7 @@ def derive_label_findings(
             "SPAR010",
             "warning",
             "The expected error is uncertain: even if the labels are linear in the features, the 95 % interval of the "
-            f"RMSE of {name_weights(judgement.recommended)} is {format_number(low)} to {format_number(high)}.",
+            f"RMSE of {name_weights(judgement.recommended)} is {format_number(low, 3)} to {format_number(high, 3)}.",
             "Label some target rows, especially rows with a wide interval (predict_interval).",
         )
     if judgement.corrected is not None and judgement.labels is not None:
