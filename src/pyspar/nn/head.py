@@ -46,8 +46,8 @@ class AdaptedHead:
         The copy. Only the head differs from the given model. If no direction was changed, the head is also the same.
     method : {"bayes", "spar", "ols"}
     changed : Changed
-        The number of directions along which the head's weights changed, and the total number. Prints as
-        "3 of 64 directions changed".
+        The number of directions along which the head's weights changed without target labels, and the total number.
+        Prints as "3 of 64 directions changed".
     adaptation : Adaptation or None
         Every number of the adaptation; None with ``method="ols"``.
     head_name : str
@@ -116,16 +116,16 @@ class AdaptedHead:
 
     def __repr__(self) -> str:
         result = str(self.changed)
+        factors = [format_number(float(factor)) for factor in np.atleast_1d(getattr(self.adaptation, "scale", 1.0))]
+        if set(factors) != {"1"}:
+            result += f", scaled by {' and '.join(factors)}"
         if self.forecast is not None:
             forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
             errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
-            result += f"; corrected with {forecasts[0].n_labels:g} target labels, expected RMSE on the target {errors}"
+            result += f" without target labels; then corrected with {forecasts[0].n_labels:g} target labels, "
+            result += f"expected RMSE on the target {errors}"
         elif not self.changed.directions:
             result += ": the model is unchanged"
-        elif self.method == "bayes" and self.adaptation is not None:
-            factors = [format_number(float(factor)) for factor in np.atleast_1d(self.adaptation.scale)]
-            if set(factors) != {"1"}:
-                result += f", scaled by {' and '.join(factors)}"
         model = type(self.model).__name__
         return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.account})"
 
