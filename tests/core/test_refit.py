@@ -1,4 +1,4 @@
-"""The refit along the kept directions: an explicit solution, the second test, and how far a correction reaches."""
+"""The refit along the kept directions: an explicit solution, the second test, and the scale."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from pyspar import Moments
 from pyspar.core.adapt import chi2_threshold
 from pyspar.core.belief import ridge_belief
-from pyspar.core.refit import reach_factor, refit
+from pyspar.core.refit import refit, scale_factor
 from pyspar.estimators.head_weights import error_roots_of, fit_head
 
 
@@ -109,18 +109,18 @@ def test_the_factor_is_that_of_the_mean_squared_changes_of_the_rows(seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.normal(size=(80, 4)) + 1.0, 2.0 * rng.normal(size=(30, 4)) @ rng.normal(size=(4, 4))
     weights = np.column_stack([rng.normal(size=(4, 2)), np.zeros(4)])
-    factor = reach_factor(weights, Moments.of(X), Moments.of(Z))
+    factor = scale_factor(weights, Moments.of(X), Moments.of(Z))
     source, target = np.mean((X @ weights) ** 2, axis=0), np.mean((Z @ weights) ** 2, axis=0)
     np.testing.assert_allclose(factor[:2], np.minimum(1.0, source[:2] / target[:2]), rtol=1e-12)
     assert factor[2] == 1.0
-    assert reach_factor(weights, Moments.of(X), Moments.of(0.01 * Z)).tolist() == [1.0, 1.0, 1.0]
-    about_mean = reach_factor(weights, Moments.of(X), Moments.of(Z), X.mean(axis=0))[:2]
+    assert scale_factor(weights, Moments.of(X), Moments.of(0.01 * Z)).tolist() == [1.0, 1.0, 1.0]
+    about_mean = scale_factor(weights, Moments.of(X), Moments.of(Z), X.mean(axis=0))[:2]
     source, target = (np.mean(((rows - X.mean(axis=0)) @ weights[:, :2]) ** 2, axis=0) for rows in (X, Z))
     np.testing.assert_allclose(about_mean, np.minimum(1.0, source / target), rtol=1e-12)
 
 
-def test_a_scaled_correction_is_harmless_while_half_of_the_covariance_remains():
-    """The bound of the derivation, by brute force: the worst target errors with this covariance."""
+def test_a_scaled_correction_is_harmless_while_half_of_the_mean_product_remains():
+    """The bound of the derivation, by brute force: target errors with half of the mean product."""
     rng = np.random.default_rng(1)
     for _ in range(200):
         X, Z = rng.normal(size=(40, 3)), rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3)) * rng.uniform(0.3, 5.0)
@@ -128,7 +128,7 @@ def test_a_scaled_correction_is_harmless_while_half_of_the_covariance_remains():
         beta = np.linalg.solve(X.T @ X + rng.uniform(0, 20) * np.eye(3), X.T @ r)
         covariance = np.mean(r * (X @ beta))
         assert covariance >= np.mean((X @ beta) ** 2)
-        factor = reach_factor(beta[:, None], Moments.of(X), Moments.of(Z))[0]
+        factor = scale_factor(beta[:, None], Moments.of(X), Moments.of(Z))[0]
         change = factor * (Z @ beta)
         # Errors of the trained head on the target with half of that covariance, and any other part.
         other = rng.normal(size=20)

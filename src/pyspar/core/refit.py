@@ -45,16 +45,16 @@ def refit(belief: RidgeBelief, directions: Matrix, kept: Mask, threshold: float)
     return weights, remaining
 
 
-def reach_factor(change: Matrix, source: Moments, target: Moments, origin: Vector | None = None) -> Vector:
+def scale_factor(change: Matrix, source: Moments, target: Moments, origin: Vector | None = None) -> Vector:
     r"""Return the factor by which a change of the weights is scaled down, for each output.
 
     .. math:: s = \min(1, a^2 / b^2), \qquad a^2 = |X\beta|^2 / N, \qquad b^2 = |Z\beta|^2 / M
 
     The factor is below one if the change has a larger effect on the predictions for the target than on those for the
-    source, both about an origin. A scaled correction does not increase the squared error on the target if its
-    covariance with the errors of the centre is at least half of that on the source.
+    source, both about an origin. A scaled correction does not increase the squared error on the target if its mean
+    product with the errors of the centre is at least half of that on the source.
 
-    >>> reach_factor(np.ones((1, 1)), Moments.of(np.ones((5, 1))), Moments.of(np.full((9, 1), 2.0)))
+    >>> scale_factor(np.ones((1, 1)), Moments.of(np.ones((5, 1))), Moments.of(np.full((9, 1), 2.0)))
     array([0.25])
     """
     return factor_of_sizes(*(_change_size(change, moments, origin) for moments in (source, target)))
@@ -62,8 +62,7 @@ def reach_factor(change: Matrix, source: Moments, target: Moments, origin: Vecto
 
 def factor_of_sizes(on_source: Vector, on_target: Vector) -> Vector:
     """Return the factor for a change with these root mean squares on source and target."""
-    reaches = on_target > on_source
-    return np.square(np.divide(on_source, on_target, out=np.ones_like(on_target), where=reaches))
+    return np.square(np.divide(on_source, on_target, out=np.ones_like(on_target), where=on_target > on_source))
 
 
 def _change_size(change: Matrix, moments: Moments, origin: Vector | None) -> Vector:

@@ -17,7 +17,7 @@ from pyspar.core.adapt import Adaptation
 from pyspar.core.arrays import EPS64, Matrix, Vector
 from pyspar.core.belief import Noise, Prior, units_of_features
 from pyspar.core.moments import Moments
-from pyspar.core.refit import reach_factor
+from pyspar.core.refit import scale_factor
 from pyspar.core.spectrum import default_cutoff, directions_above, project_features, restore_spectrum, rotate_features
 from pyspar.estimators.linear_correction import fit_linear_correction
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
@@ -167,7 +167,7 @@ def _remove_faint(
     adaptation = estimator.adaptation_
     faint = trained.T - directions.T @ (directions @ trained.T)
     change = np.where(adaptation.n_kept > 0, adaptation.w_proj / adaptation.scale - faint, 0.0)
-    scale = reach_factor(change, source, target)
+    scale = scale_factor(change, source, target)
     estimator.adaptation_ = replace(adaptation, w_proj=scale * change, scale=scale)
     new = trained + (scale * change).T
     estimator.coef_ = new.reshape(np.shape(estimator.coef_))

@@ -26,7 +26,7 @@ from pyspar.core.belief import (
     units_of_features,
 )
 from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.refit import reach_factor, refit
+from pyspar.core.refit import refit, scale_factor
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
 
@@ -267,7 +267,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
         if self.rule == "refit":
             w_proj, kept = refit(belief, adaptation.z.V, ~adaptation.removed, chi2_threshold(float(self.alpha)))
-            scale = reach_factor(w_proj * inverse(units)[:, None], source, target, belief.x_mean * units)
+            scale = scale_factor(w_proj * inverse(units)[:, None], source, target, belief.x_mean * units)
             adaptation = replace(adaptation, w_proj=scale * w_proj, removed=~kept, scale=scale)
         return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, spread, self._y_ndim)}
 
