@@ -13,7 +13,7 @@ ROOT = Path(pyspar.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 
-SHARED = {"errors", "terminal", "wording"}
+SHARED = {"errors", "persist", "progress", "terminal", "text", "wording"}
 # For each package: the packages of pyspar and the libraries that it may import, at the top or in functions.
 MAY = {
     "shared": (set(), {"rich", "typer"}),

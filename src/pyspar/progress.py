@@ -1,0 +1,103 @@
+"""Progress of long work: a bar on a terminal, or lines of text in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TypeVar
+
+T = TypeVar("T")
+Advance = Callable[..., None]
+"""``advance(done, total=None, **details)`` reports the finished units and details such as ``loss="0.12"``."""
+
+DELAY = 2.0
+"""Seconds after which a bar appears, so that short work shows none."""
+LOG_LINES = 10
+
+
+@contextmanager
+def progress_bar(
+    title: str, *, total: float | None = None, unit: str = "", show: bool | None = None
+) -> Iterator[Advance]:
+    """Yield a function that reports the finished units of a task.
+
+    ``show=None`` shows a bar after two seconds if stderr is a terminal and rich is installed. True shows it at once, or
+    about ten lines of text if stderr is not a terminal. False shows nothing.
+    """
+    stderr = sys.stderr  # None in a program without a console
+    if show is False or stderr is None or not (show or stderr.isatty()):
+        yield lambda done, total=None, **details: None
+        return
+    if not stderr.isatty() or find_spec("rich") is None:
+        with _lines(title, total, unit, print_line=lambda line: stderr.write(f"{line}\n"), wanted=bool(show)) as report:
+            yield report
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[text]}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task, due = bar.add_task(title, total=total, text=""), time.monotonic() + (0.0 if show else DELAY)
+
+    def advance(done: float, total: float | None = total, **details: str) -> None:
+        bar.update(task, completed=done, total=total, text=_describe(done, total, unit, details))
+        if time.monotonic() >= due:
+            bar.start()  # does nothing if the bar is shown already
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+def track(
+    items: Iterable[T], title: str, *, total: float | None = None, unit: str = "", show: bool | None = None
+) -> Iterator[T]:
+    """Yield the items of an iterable and report each one as finished when the next is asked for.
+
+    >>> list(track([1, 2, 3], "adding", show=False))
+    [1, 2, 3]
+    """
+    total = len(items) if total is None and hasattr(items, "__len__") else total  # type: ignore[arg-type]
+    with progress_bar(title, total=total, unit=unit, show=show) as advance:
+        for done, item in enumerate(items, start=1):
+            yield item
+            advance(done)
+
+
+@contextmanager
+def _lines(
+    title: str, total: float | None, unit: str, *, print_line: Callable[[str], object], wanted: bool
+) -> Iterator[Advance]:
+    """Yield a function that prints a line at each tenth of the total."""
+    last = 0
+
+    def advance(done: float, total: float | None = total, **details: str) -> None:
+        nonlocal last
+        part = int(done * LOG_LINES / total) if total else 0
+        if wanted and part > last:
+            last = part
+            print_line(f"{title}: {_describe(done, total, unit, details)}")
+
+    if wanted:
+        print_line(f"{title}: started")
+    yield advance
+
+
+def _describe(done: float, total: float | None, unit: str, details: dict[str, str]) -> str:
+    """Return the finished part as text.
+
+    >>> _describe(5, 20, "epochs", {"loss": "0.1"})
+    '5 of 20 epochs, loss 0.1'
+    """
+    amounts = " of ".join(f"{amount:,.0f}" for amount in ([done, total] if total else [done]))
+    return ", ".join([f"{amounts} {unit}".rstrip(), *(f"{name} {value}" for name, value in details.items())])
