@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,20 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]
     print(f"\n{title}")
     for line in (list(header), ["-" * w for w in widths], *cells):
         print("  ".join(v.rjust(w) if i else v.ljust(w) for i, (v, w) in enumerate(zip(line, widths, strict=True))))
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table of a page."""
+    lines = [list(header), ["---"] * len(header), *([_cell(v) for v in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def wrap(text: str) -> str:
+    """Wrap the paragraphs of a page at 120 characters. A paragraph that starts with a dash is an item of a list."""
+    paragraphs = text.strip().split("\n\n")
+    keep = {"break_long_words": False, "break_on_hyphens": False}
+    lines = [fill(p, 120, subsequent_indent="  " if p.startswith("- ") else "", **keep) for p in paragraphs]
+    return "\n\n".join(lines) + "\n"
 
 
 def save_record(name: str, results: Any, **details: Any) -> None:

@@ -92,12 +92,12 @@ User guide <user-guide>
 Gallery <gallery/index>
 API reference <api>
 Theory <theory>
-Evidence <evidence-summary>
+Evidence <evidence>
 Reproduction <paper>
 FAQ <faq>
 Glossary <glossary>
 Changelog <changelog>
-Decisions <decisions/index>
+Design <design>
 ```
 """
 

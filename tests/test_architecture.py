@@ -1,4 +1,4 @@
-"""The rules of the source tree: allowed imports, the length of files, and what ``import pyspar`` may load."""
+"""The rules of the source tree: allowed imports, names of files, and what ``import pyspar`` may load."""
 
 import ast
 import subprocess
@@ -81,10 +81,8 @@ def test_nothing_imports_the_command_line_but_its_entry():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_file_is_short_and_says_what_it_is(path):
-    text = path.read_text()
-    assert text.count("\n") < 400
-    assert ast.get_docstring(ast.parse(text))
+def test_a_file_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 

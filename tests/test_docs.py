@@ -3,7 +3,6 @@
 import contextlib
 import io
 import itertools
-import json
 import re
 import runpy
 import shlex
@@ -17,7 +16,6 @@ import pytest
 import pyspar
 from pyspar import theory
 from pyspar.core.arrays import EPS64
-from pyspar.estimators.calibrated_forecasts import FILE as EXPERIENCE
 
 ROOT = Path(pyspar.__file__).parents[2]
 README = ROOT / "README.md"
@@ -66,7 +64,7 @@ def pages(*folders: str) -> list[Path]:
     return sorted(page for folder in folders for page in (ROOT / folder).glob("*.md"))
 
 
-PAGES = [*pages("."), *pages("docs", "docs/derivations", "docs/decisions", "docs/integrations")]
+PAGES = [*pages("."), *pages("docs", "docs/derivations", "docs/integrations")]
 PAGES_WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text()]
 
 
@@ -243,62 +241,12 @@ def test_every_link_of_a_page_has_a_target(page):
             assert anchor in anchors_of(linked), target
 
 
-def table_cell(page: str, row: str, column: str) -> str:
-    """Return a cell of the first table of a page that has a row and a column of these names."""
-    header: list[str] = []
-    for line in (ROOT / "docs" / page).read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        header = cells if column in cells else header
-        if cells and cells[0] == row and len(cells) == len(header):
-            return cells[header.index(column)]
-    raise AssertionError(f"{page} has no row {row!r} with a column {column!r}")
-
-
-def test_the_short_evidence_page_has_the_numbers_of_the_long_pages():
-    text = " ".join((ROOT / "docs" / "evidence-summary.md").read_text().split())
-    evidence = " ".join((ROOT / "docs" / "evidence.md").read_text().split())
-
-    def ten_or_thirty(labels: int, table: str = "blind-numbers") -> tuple[int, int, int, int]:
-        row = (ROOT / "docs" / "labels.md").read_text().split(f"<!-- table: {table} -->")[1]
-        cells = re.search(rf"^\| {labels} \| (\d+) \|.*?\|.*?\| ([\d.]+), ([\d.]+) \(([\d.]+)\)", row, re.M).groups()
-        sets, mean, median, worst = map(float, cells)
-        mean, median, worst = (int(100 * abs(1 - value) + 0.5 + 1e-9) for value in (mean, median, worst))
-        return round(sets), mean, median, worst
-
-    sets, mean, median, worst = ten_or_thirty(10)
-    assert f"card}} {mean} % lower " in text
-    assert f"over {sets} data sets on which no choice was based" in text
-    assert f"On the median data set the error falls by {median} %; on the worst it rises by {worst} %" in text
-    choice = " ".join((ROOT / "docs" / "when-to-use.md").read_text().split())
-    assert f"by {mean} % on average over {sets} data sets, and by {median} % on the median data set" in choice
-    sets, mean, _, worst = ten_or_thirty(10, "numbers")
-    assert f"On {sets} earlier data sets, which were not used to choose between variants, the error" in text
-    assert f"falls by {mean} % on average; on the worst it rises by {worst} %" in text
-    _, mean, _, worst = ten_or_thirty(30)
-    assert f"falls by {mean} %, and the worst increase is {worst} %" in text
-
-    raw = re.search(r"raw columns.*? has a median of ([\d.]+).*? of (\d+) sets", evidence)
-    maps = re.search(r"polynomial and Fourier features the geometric mean is ([\d.]+) and ([\d.]+)", evidence)
-    trees = re.search(r"HistGradientBoosting and RandomForest have ([\d.]+) and ([\d.]+) times", evidence)
-    assert f"card}} {raw[1]} " in text
-    assert f"raw columns of {raw[2]} data sets" in text
-    assert "mean ratio is {:.2f}, on random features {:.2f}".format(*map(float, maps.groups())) in text
-    assert f"({trees[1]} and {trees[2]} times the error of RidgeCV)" in text
-
-    assert f"card}} {table_cell('forecasts.md', 'linear, shift', '95 % interval')} " in text
-    n_checked = table_cell("forecasts.md", "linear, shift", "data sets")
-    n_learnt = len(json.loads(EXPERIENCE.read_text())["sets"])
-    assert f"errors on {n_checked} data sets were in the 95 % interval" in text
-    assert f"learnt from {n_learnt} other data sets" in text
-    readme = " ".join((ROOT / "README.md").read_text().split())
-    coverage = table_cell("forecasts.md", "linear, shift", "95 % interval")
-    assert f"contained {coverage} of the true errors on {n_checked} other data sets" in readme
-    assert f"interval is learnt from {n_learnt} data sets" in readme
-
-    networks, unchanged = (table_cell("networks-evidence.md", "bayes", name) for name in ("networks", "unchanged"))
-    worst_ratio = float(table_cell("networks-evidence.md", "bayes", "worst"))
-    assert f"Of {networks} networks trained with early stopping, `adapt_head` left {unchanged} unchanged" in text
-    assert f"worst ratio of the errors is {worst_ratio:.2f}" in text
+def test_the_evidence_page_is_that_of_the_records():
+    pytest.importorskip("pandas")
+    evidence = pytest.importorskip("benchmarks.evidence", reason="the benchmarks are not part of an installed package")
+    text = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    assert text == evidence.write_page()
+    assert len(text.split()) <= evidence.MOST_WORDS
 
 
 def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces():

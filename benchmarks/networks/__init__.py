@@ -1,6 +1,5 @@
-"""Measure whether ``pyspar.nn.adapt_head`` helps or harms trained networks on real shifts.
+"""Whether ``pyspar.nn.adapt_head`` helps or harms networks that are already well trained, on real shifts.
 
-``choice`` selects the data sets by a fixed rule. ``training`` trains the networks and caches them. ``scoring`` repairs
-each network with every method and writes one record per repair. ``report`` prints the tables and writes
-``docs/networks-evidence.md``. Run all of it with ``python -m benchmarks.networks``.
+``training`` trains the networks and caches them. ``scoring`` repairs each one and writes a record per repair. Run both
+with ``python -m benchmarks.networks``. ``benchmarks.evidence`` writes the table.
 """

@@ -40,7 +40,7 @@ ORIGIN = """How this data set was chosen
   It is one of several hundred, chosen because adapting and ten labels both have
   a visible effect. It is not typical: on most data sets adapting changes
   little, and ten labels help less. Rows and columns are those of 'driving' in
-  docs/evidence-sets.md. Settings and seeds are the defaults; RidgeCV tries 41
+  benchmarks/shifts. Settings and seeds are the defaults; RidgeCV tries 41
   penalties.
   Results on all data sets: docs/evidence.md (adapting), docs/labels.md
   (labels), docs/forecasts.md (intervals)"""

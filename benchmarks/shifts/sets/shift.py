@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,12 @@ MOST_ROWS = 5000  # of source and of target; more rows are sampled with a fixed 
 MIN_LEVEL_ROWS = 10  # a level of a category is a column if it has at least this many source rows
 
 REGISTER: dict[str, Shift] = {}
+
+PARTS = ("develop", "validate", "test")
+"""Methods are chosen on ``develop`` and confirmed on ``validate``. Nothing is chosen on ``test``."""
+
+GROUPS = {"reserve": "validate", "check": "validate", "blind": "test", "unseen": "test"}
+"""The groups in which the sets were collected. The sets of all other groups belong to ``develop``."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +58,10 @@ def shift(
     def register(load: Callable[[], Loaded]) -> Shift:
         if name in REGISTER:
             raise ValueError(f"the name of a set must be unique, got {name!r} twice")
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load, part or choose_part(name))
+        REGISTER[name] = Shift(name, y, rule, origin, licence, load, GROUPS.get(str(part), "develop"))
         return REGISTER[name]
 
     return register
-
-
-def choose_part(name: str) -> str:
-    """Return one of the first two parts by the parity of the hash of a set's name.
-
-    The hash does not depend on any result, and a set that is added later does not move another.
-    """
-    return "design" if hashlib.sha256(name.encode()).digest()[0] % 2 == 0 else "held-back"
 
 
 fresh = partial(shift, part="fresh")

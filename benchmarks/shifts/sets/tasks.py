@@ -12,31 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.shifts.features import MAPS
-from benchmarks.shifts.sets.shift import REGISTER, Shift
-
-EVIDENCE_PARTS = ("design", "held-back", "fresh", "sealed", "last")
-"""The parts in the order in which they were opened. docs/evidence.md describes their use."""
-
-NEW = "new"
-"""A part that is not part of docs/evidence.md and is only run if it is named. ``sets/new.py`` describes its use."""
-
-NEWEST = "newest"
-"""The part that checks forecasts (``python -m benchmarks.trust --check newest``); see ``sets/newest.py``."""
-
-FINAL = "final"
-"""The part for one evaluation of methods that were fixed before; see ``sets/final.py``."""
-
-RESERVE = "reserve"
-"""A second part for one evaluation of methods that were fixed before; see ``sets/reserve.py``."""
-
-CHECK = "check"
-"""A third part for one evaluation of methods that were fixed before; see ``sets/check.py``."""
-
-BLIND = "blind"
-"""A fourth part for one evaluation of methods that were fixed before; see ``sets/blind.py``."""
-
-UNSEEN = "unseen"
-"""The part for one evaluation of small networks, which has not been made yet; see ``sets/unseen.py``."""
+from benchmarks.shifts.sets.shift import PARTS, REGISTER, Shift
 
 
 @dataclass(frozen=True)
@@ -69,12 +45,11 @@ class Task:
 
 
 def tasks(part: str | None = None, maps: tuple[str, ...] = tuple(MAPS)) -> Iterator[Task]:
-    """Yield all tasks of ``docs/evidence.md``, or those of one part."""
-    parts = (*EVIDENCE_PARTS, NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND, UNSEEN)
-    if part not in (None, *parts):
-        raise ValueError(f"part must be one of {parts} or None, got {part!r}")
+    """Yield all tasks, or those of one part."""
+    if part not in (None, *PARTS):
+        raise ValueError(f"part must be one of {PARTS} or None, got {part!r}")
     for name in sorted(REGISTER):
-        if REGISTER[name].part in (EVIDENCE_PARTS if part is None else (part,)):
+        if part in (None, REGISTER[name].part):
             yield from (Task(REGISTER[name], m) for m in maps)
 
 

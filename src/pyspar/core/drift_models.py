@@ -22,7 +22,7 @@ TEST_RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0)
 """The variances for tests, which compute the evidence of thousands of residuals and need fewer of them."""
 
 NO_DRIFT = 0.5
-"""The prior probability that nothing has changed (``docs/decisions/0023-heavy-tails.md``)."""
+"""The prior probability that nothing has changed (``docs/design.md``)."""
 
 NORMAL_KURTOSIS = 3.0
 

@@ -2,7 +2,7 @@
 
 Leagues 1 to 4 (bronze to platinum) are for training, league 5 (diamond) for validation, and 6 to 8 (master,
 grandmaster, professional) for the test: 1878, 805 and 712 players, the published numbers. Complete leagues have 1878,
-806 and 711; docs/decisions/0008-skillcraft-split.md explains the difference of one player.
+806 and 711; docs/design.md explains the difference of one player.
 
 Source: Blair, Thompson, Henrey and Chen, "SkillCraft1 Master Table Dataset", UCI Machine Learning Repository,
 doi 10.24432/C5161N, CC BY 4.0.

@@ -34,7 +34,7 @@ verdict. `python -m pyspar.paper.output.page` writes this page from the records 
 
 DETAILS = """
 The sections below show the numbers. A difference is the difference of the means, in joint standard errors over seeds.
-Each record contains its configuration, versions and machine. [When SpAR helps](when-spar-helps.md) explains with a
+Each record contains its configuration, versions and machine. [When SpAR helps](evidence.md) shows in a
 factorial experiment why refitting a head helps some networks and harms others.
 """
 

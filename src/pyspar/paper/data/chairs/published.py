@@ -128,6 +128,6 @@ def _read_arrays(path: Path, keys: list[str]) -> dict[str, NDArray[Any]]:
         if not valid:
             raise InputError(
                 f"{key} of {str(path)!r} must be uint8 images (n, 3, 64, 64), a finite label per image, or indices of "
-                f"images, got {values.dtype} of shape {values.shape}; see docs/chairs.md"
+                f"images, got {values.dtype} of shape {values.shape}; see docs/data.md"
             )
     return arrays

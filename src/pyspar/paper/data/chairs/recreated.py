@@ -69,7 +69,7 @@ def load(
         test=test,
         group_kind="none",
         source=f"rendered by pyspar from {n_chairs} models of the Debian package sweethome3d-furniture",
-        licence="models CC0 or CC BY 3.0, their authors in docs/chairs.md",
+        licence="models CC0 or CC BY 3.0, their authors in the catalogues",
         recreation=(
             f"A re-creation of ChairAngles-Tails: {n_chairs} models of Sweet Home 3D instead of the 49 of RC-49, with "
             "another renderer (no perspective, no shadows, white background), at random yaws instead of steps of 0.1°. "
