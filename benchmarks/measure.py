@@ -1,4 +1,4 @@
-"""Measure times of tasks in one run, run tasks in processes, describe the machine, and write the records.
+"""Measure times of tasks in one run, run tasks in processes, describe the machine, and format tables.
 
 Times on a shared machine are noisy, so only ratios are compared: the tasks take turns, and the medians of at least five
 turns are divided.
@@ -6,7 +6,6 @@ turns are divided.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import platform
@@ -22,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "results"
-SHAPES = ((20_000, 256), (50_000, 512), (200_000, 128))
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -135,13 +132,6 @@ def wrap(text: str) -> str:
     keep = {"break_long_words": False, "break_on_hyphens": False}
     lines = [fill(p, 120, subsequent_indent="  " if p.startswith("- ") else "", **keep) for p in paragraphs]
     return "\n\n".join(lines) + "\n"
-
-
-def save_record(name: str, results: Any, **details: Any) -> None:
-    """Write results and a description of the machine to ``benchmarks/results/NAME.json``."""
-    RESULTS.mkdir(exist_ok=True)
-    record = {"benchmark": name, "machine": details.pop("machine", None) or machine(), **details, "found": results}
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def _cell(value: Any) -> str:

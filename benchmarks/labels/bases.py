@@ -15,8 +15,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.shifts.methods import ridge_cv
-from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Shift, Task
-from benchmarks.shifts.sets.tasks import cache_folder
+from benchmarks.shifts.sets import EVIDENCE_PARTS, REGISTER, Shift, Task, cache_folder
 from pyspar import BayesSpARRegressor
 
 MOST_SOURCE_ROWS = 3000

@@ -3,7 +3,6 @@
 import pytest
 
 FORMER_PARTS = {
-    "test_the_page_has_the_stored_counts",
     "test_every_stage_names_known_models_and_methods",
     "test_design_data_and_final_data_are_not_mixed",
     "test_the_page_in_the_repository_agrees_with_the_records",

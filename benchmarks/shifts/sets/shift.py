@@ -1,10 +1,9 @@
-"""The register of data sets with their split into source and target, and the encoding of columns as numbers."""
+"""A data set with its split into source and target, and the encoding of columns as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,6 @@ Loaded = tuple[pd.DataFrame, pd.Series, Any]
 
 MOST_ROWS = 5000  # of source and of target; more rows are sampled with a fixed seed
 MIN_LEVEL_ROWS = 10  # a level of a category is a column if it has at least this many source rows
-
-REGISTER: dict[str, Shift] = {}
-
-PARTS = ("develop", "validate", "test")
-"""Methods are chosen on ``develop`` and confirmed on ``validate``. Nothing is chosen on ``test``."""
-
-GROUPS = {"reserve": "validate", "check": "validate", "blind": "test", "unseen": "test"}
-"""The groups in which the sets were collected. The sets of all other groups belong to ``develop``."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +39,6 @@ class Shift:
         columns = as_numbers(frame.iloc[np.r_[source, target]].reset_index(drop=True), len(source))
         values, labels = columns.to_numpy(dtype=float), np.asarray(y, dtype=float)
         return values[: len(source)], labels[source], values[len(source) :], labels[target], list(columns.columns)
-
-
-def shift(
-    name: str, *, y: str, rule: str, origin: str, licence: str, part: str | None = None
-) -> Callable[[Callable[[], Loaded]], Shift]:
-    """Register the decorated function as the loader of a set."""
-
-    def register(load: Callable[[], Loaded]) -> Shift:
-        if name in REGISTER:
-            raise ValueError(f"the name of a set must be unique, got {name!r} twice")
-        REGISTER[name] = Shift(name, y, rule, origin, licence, load, GROUPS.get(str(part), "develop"))
-        return REGISTER[name]
-
-    return register
-
-
-fresh = partial(shift, part="fresh")
-"""Register a set that was collected after the first two parts had been opened."""
 
 
 def last_third(values: pd.Series) -> pd.Series:

@@ -1,1 +1,0 @@
-"""Inject faults into commands and files, and count lost or corrupted results: ``python -m benchmarks.faults``."""
