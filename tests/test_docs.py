@@ -15,7 +15,7 @@ import pytest
 
 import pyspar
 from pyspar import theory
-from pyspar.core.arrays import EPS64
+from pyspar.core.moments import EPS64
 
 ROOT = Path(pyspar.__file__).parents[2]
 README = ROOT / "README.md"

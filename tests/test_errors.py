@@ -1,5 +1,6 @@
 """``need`` names the package that is missing and the pip command that installs it, and ``warn`` the caller's line."""
 
+import copy
 import subprocess
 import sys
 
@@ -58,7 +59,7 @@ def test_a_warning_names_the_file_of_the_caller(call):
     kinds = make_pipeline(encoder, pyspar.BayesSpARRegressor()).fit(np.repeat([["a"], ["b"]], 30, axis=0), y)
     calls = {
         "adapt": lambda: model.adapt(Z, dict.fromkeys(range(9), 1.0)),
-        "adapted": lambda: model.adapted(Z, dict.fromkeys(range(9), 1.0)),
+        "adapted": lambda: copy.copy(model).adapt(Z, dict.fromkeys(range(9), 1.0)),
         "report": lambda: pyspar.report(model, Z, sample_weight=np.full(20, 1e-3)),
         "expected_rmse": lambda: pyspar.expected_rmse(kinds, [["c"]] * 20),
         "fit": lambda: make_pipeline(pyspar.SpARRegressor()).fit(X[:3], y[:3]),  # through scikit-learn

@@ -136,7 +136,7 @@ def load(name: str, feature_map: str, split: str) -> Arrays:
 def measure_linear(X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np.ndarray) -> Record:
     """Return the forecast of the default regressor of this package, adapted to the target."""
     est = BayesSpARRegressor().fit(X, y)
-    home = float(est.home_rmse())
+    home = float(est.source_rmse())
     est.adapt(Z)
     forecast, prediction = est.expected_rmse(Z), est.predict(Z)
     rows = np.random.default_rng(0).permutation(len(Z))[:MOST_TARGET_ROWS]

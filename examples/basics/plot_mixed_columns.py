@@ -91,8 +91,8 @@ print(f"days inside their 90 % interval: {inside:.0%}")
 #
 # Adapting does not reduce the error in this example. It shrinks the weights of features that vary more in the target
 # than in the source, and on this target the weights before adapting were better. If you know that the relation
-# continues beyond the source, use ``BayesSpARRegressor(units="source")``, which does not shrink these weights. The data
-# alone, without target labels, cannot show which choice is better.
+# continues beyond the source, use ``BayesSpARRegressor(prior_scale="source")``, which does not shrink these weights.
+# The data alone, without target labels, cannot show which choice is better.
 
 BLUE, GREY, ORANGE = "#0072B2", "#999999", "#D55E00"
 figure, axis = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

@@ -18,6 +18,7 @@ smaller proteins, and the target contains the largest fifth. The data need
 # One fit in memory
 # -----------------
 
+import copy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,7 +47,7 @@ stream = BayesSpARRegressor()
 path = []
 for rows in batches:
     stream.partial_fit(X[rows], y[rows])
-    path.append(stream.adapted(Z).coef_)
+    path.append(copy.copy(stream).adapt(Z).coef_)
 path = np.array(path)
 
 # %%
@@ -57,7 +58,7 @@ path = np.array(path)
 
 iterable = BayesSpARRegressor().fit_batches((X[rows], y[rows]) for rows in batches).adapt(Z)
 left, right = Moments.of(X[::2], y[::2]), Moments.of(X[1::2], y[1::2])
-added = BayesSpARRegressor().fit_moments(left + right).adapt(Moments.of(Z))
+added = BayesSpARRegressor().fit(left + right).adapt(Moments.of(Z))
 
 size = np.abs(in_memory.coef_).max()
 differences = {

@@ -39,8 +39,8 @@ source, target = divisions[0]
 naive = BayesSpARRegressor().fit(X[source], y[source])
 careful = BayesSpARRegressor().fit(X[source], y[source], groups=state[source])
 assert np.array_equal(naive.coef_, careful.coef_)  # groups change the forecasts, not the weights
-print(f"error at home, rows as independent: {naive.home_rmse():.3f}")
-print(f"error at home, states left out:     {careful.home_rmse():.3f}")
+print(f"error at home, rows as independent: {naive.source_rmse():.3f}")
+print(f"error at home, states left out:     {careful.source_rmse():.3f}")
 print(f"error on the other states:          {rmse(y[target], careful.predict(X[target])):.3f}")
 
 # %%
@@ -52,8 +52,8 @@ print(f"error on the other states:          {rmse(y[target], careful.predict(X[t
 without, with_groups, truth = np.empty((3, len(divisions)))
 for at, (source, target) in enumerate(divisions):
     model = BayesSpARRegressor().fit(X[source], y[source], groups=state[source])
-    with_groups[at] = model.home_rmse()
-    without[at] = BayesSpARRegressor().fit(X[source], y[source]).home_rmse()
+    with_groups[at] = model.source_rmse()
+    without[at] = BayesSpARRegressor().fit(X[source], y[source]).source_rmse()
     truth[at] = rmse(y[target], model.predict(X[target]))
 print(f"mean: without groups {without.mean():.3f}, with groups {with_groups.mean():.3f}, truth {truth.mean():.3f}")
 print(f"the truth exceeds the estimate without groups in {np.mean(truth > without):.0%} of the divisions,")

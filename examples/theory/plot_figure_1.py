@@ -23,6 +23,8 @@ with noise of variance 1. The vertical feature varies very little in the source 
 # Fit and adapt
 # -------------
 
+import copy
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -36,7 +38,7 @@ y = X @ w_star + rng.normal(size=4000)
 truth = Z @ w_star  # labels of the target, without noise
 
 least_squares = SpARRegressor(fit_intercept=False).fit(X, y)  # before adapt, this is least squares
-spar = least_squares.adapted(Z)
+spar = copy.copy(least_squares).adapt(Z)
 print("true weights         ", w_star)
 print("least squares weights", least_squares.coef_.round(3))
 print("SpAR weights         ", spar.coef_.round(3))
@@ -68,7 +70,7 @@ for name, weights in (("(1, 0.001)", [1.0, 0.001]), ("(0.001, 1)", [0.001, 1.0])
     for _ in range(20):
         noisy = X @ weights + rng.normal(size=len(X))
         model = SpARRegressor(fit_intercept=False).fit(X, noisy)
-        repeats.append([rms(other.predict(Z) - Z @ weights) for other in (model, model.adapted(Z))])
+        repeats.append([rms(other.predict(Z) - Z @ weights) for other in (model, copy.copy(model).adapt(Z))])
     ols, removed = np.sqrt(np.mean(np.square(repeats), axis=0))
     print(f"w* = {name}: least squares {ols:.2f}, SpAR {removed:.2f} (root mean square of 20 draws of the labels)")
 

@@ -11,16 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspar.core.adapt import Adaptation, alpha_path
+    from pyspar.core.adapt import Adaptation
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.label_choice import rows_to_label
-    from pyspar.estimators.pcr import PCRRegressor
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-    from pyspar.estimators.watch import TargetWatch
     from pyspar.inspection import Inspection, inspect
     from pyspar.io.models import load, save
     from pyspar.reporting import Report, report
@@ -35,15 +33,12 @@ _HOME = {
     "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
     "Moments": "pyspar.core.moments",
-    "PCRRegressor": "pyspar.estimators.pcr",
     "Report": "pyspar.reporting",
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
     "TargetCorrection": "pyspar.estimators.correction",
-    "TargetWatch": "pyspar.estimators.watch",
     "adapt_pipeline": "pyspar.estimators.pipelines",
-    "alpha_path": "pyspar.core.adapt",
     "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
@@ -63,16 +58,13 @@ __all__ = [
     "Inspection",
     "MissingExtraError",
     "Moments",
-    "PCRRegressor",
     "Report",
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
     "TargetCorrection",
-    "TargetWatch",
     "__version__",
     "adapt_pipeline",
-    "alpha_path",
     "expected_rmse",
     "inspect",
     "load",

@@ -11,7 +11,7 @@ Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.o
 ``chi2_rule``, ``top_k_rule``     sets that do not need the true weights
 ``inclusion_probability``         Proposition 1 and Lemma 1: the probability that the rule removes a direction
 ``level_with_mle``                the same for a direction of weight zero, if the noise estimate is RSS / N
-``flat_belief``, ``ridge_belief``   an estimate of the weights with its uncertainty: least squares, or ridge
+``fit_ols``, ``fit_ridge``          an estimate of the weights with its uncertainty: least squares, or ridge
 ``outside_share``                 the share of each target direction outside the span of the source
 ================================  ==================================================================
 
@@ -32,24 +32,23 @@ from scipy.stats import f as f_distribution
 from scipy.stats import nct, norm
 
 from pyspar.core.adapt import Adaptation, Terms, adapt, chi2_rule, chi2_threshold, keep_rule, terms_of, top_k_rule
-from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.belief import FlatBelief, RidgeBelief, flat_belief, noise_gain, ridge_belief
-from pyspar.core.evidence import Evidence
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Mask, Matrix, Moments, Vector
+from pyspar.core.regression import Evidence, OLSFit, RidgePosterior, fit_ols, fit_ridge, noise_gain
 from pyspar.core.spectrum import Spectrum, outside_share
 
 __all__ = [
     "Adaptation",
     "Evidence",
-    "FlatBelief",
     "Moments",
-    "RidgeBelief",
+    "OLSFit",
+    "RidgePosterior",
     "Spectrum",
     "Terms",
     "adapt",
     "bias_terms",
     "chi2_rule",
-    "flat_belief",
+    "fit_ols",
+    "fit_ridge",
     "inclusion_probability",
     "keep_rule",
     "level_with_mle",
@@ -57,7 +56,6 @@ __all__ = [
     "oracle_rule",
     "outside_share",
     "projected_risk",
-    "ridge_belief",
     "spectral_inflation",
     "terms_of",
     "top_k_rule",

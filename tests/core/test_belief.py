@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.adapt import adapt, chi2_rule, keep_rule, select_rule
-from pyspar.core.belief import flat_belief, ridge_belief
+from pyspar.core.adapt import adapt, chi2_rule, keep_rule
+from pyspar.core.regression import fit_ols, fit_ridge
 
 
 def textbook(X, y, sigma2, tau2):
@@ -21,7 +21,7 @@ def textbook(X, y, sigma2, tau2):
 def test_mean_and_covariance_are_those_of_the_textbook(rng, shape, fit_intercept):
     X = rng.normal(size=shape) + 3.0
     Y = X @ rng.normal(size=(shape[1], 10)) + rng.normal(size=(shape[0], 10))
-    belief = ridge_belief(Moments.of(X, Y), fit_intercept=fit_intercept)
+    belief = fit_ridge(Moments.of(X, Y), fit_intercept=fit_intercept)
     interior = [j for j, limit in enumerate(belief.evidence.limit) if limit == "interior"]
     assert interior
     X, Y, E = X - fit_intercept * X.mean(axis=0), Y - fit_intercept * Y.mean(axis=0), rng.normal(size=(shape[1], 4))
@@ -33,7 +33,7 @@ def test_mean_and_covariance_are_those_of_the_textbook(rng, shape, fit_intercept
 
 def test_directions_outside_the_source_keep_the_variance_of_the_prior(rng):
     X = np.column_stack([rng.normal(size=(50, 2)), np.zeros(50)])
-    belief = ridge_belief(Moments.of(X, X @ [3.0, 1.0, 0.0] + rng.normal(size=50)), fit_intercept=True)
+    belief = fit_ridge(Moments.of(X, X @ [3.0, 1.0, 0.0] + rng.normal(size=50)), fit_intercept=True)
     unseen = np.array([[0.0], [0.0], [1.0]])
     np.testing.assert_allclose(belief.std_along(unseen)[:, 0], belief.evidence.tau, rtol=1e-12)
     assert (belief.std_along(np.eye(3)[:, :2]) < 0.5 * belief.evidence.tau).all()
@@ -44,11 +44,11 @@ def test_directions_outside_the_source_keep_the_variance_of_the_prior(rng):
 def test_with_a_very_wide_prior_it_is_the_flat_belief_and_the_rule_is_algorithm_1(shifts, fit_intercept, outputs):
     shift = shifts(outputs=outputs, offset=0.5)
     source, target = Moments.of(shift.X, shift.y), Moments.of(shift.Z)
-    flat = flat_belief(source, fit_intercept=fit_intercept)
+    flat = fit_ols(source, fit_intercept=fit_intercept)
     rule = partial(chi2_rule, alpha=0.999)
     expected = SpARRegressor(fit_intercept=fit_intercept).fit(shift.X, shift.y).adapt(shift.Z)
     assert expected.adaptation_.removed.any()
-    ridge = ridge_belief(source, fit_intercept=fit_intercept)
+    ridge = fit_ridge(source, fit_intercept=fit_intercept)
     evidence = replace(ridge.evidence, sigma=flat.sigma, kappa=np.full_like(flat.sigma, 1e-12))
     belief = replace(ridge, w_hat=flat.w_hat, evidence=evidence)
     ours = adapt(belief, target, rule)
@@ -59,7 +59,7 @@ def test_with_a_very_wide_prior_it_is_the_flat_belief_and_the_rule_is_algorithm_
 
 def test_the_flat_spread_is_that_of_least_squares(rng):
     X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
-    belief = flat_belief(Moments.of(X, y), fit_intercept=False)
+    belief = fit_ols(Moments.of(X, y), fit_intercept=False)
     E = rng.normal(size=(4, 6))
     expected = belief.sigma[0] ** 2 * np.diag(E.T @ np.linalg.inv(X.T @ X) @ E)
     np.testing.assert_allclose(belief.std_along(E)[:, 0] ** 2, expected, rtol=1e-10)
@@ -69,7 +69,7 @@ def test_rotating_the_features_rotates_the_belief(rng):
     X, y = rng.normal(size=(40, 5)) * [5, 2, 1, 0.5, 0.1], rng.normal(size=40)
     y = y + X @ rng.normal(size=5)
     turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    plain, turned = (ridge_belief(Moments.of(R, y), fit_intercept=True) for R in (X, X @ turn))
+    plain, turned = (fit_ridge(Moments.of(R, y), fit_intercept=True) for R in (X, X @ turn))
     np.testing.assert_allclose(turned.w_hat, turn.T @ plain.w_hat, rtol=1e-7, atol=1e-9)
     E = rng.normal(size=(5, 8))
     np.testing.assert_allclose(turned.std_along(turn.T @ E), plain.std_along(E), rtol=1e-9)
@@ -79,7 +79,7 @@ def test_rotating_the_features_rotates_the_belief(rng):
 def test_the_risks_are_the_expected_squared_errors_under_the_posterior(shifts, rule):
     shift = shifts(n=40)
     Z = shift.Z
-    belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
+    belief = fit_ridge(Moments.of(shift.X, shift.y), fit_intercept=False)
     ours = adapt(belief, Moments.of(Z), rule)
     _, covariance = textbook(shift.X, shift.y, belief.evidence.sigma2[0], belief.evidence.tau2[0])
     spread = np.trace(Z @ covariance @ Z.T)
@@ -91,7 +91,7 @@ def test_the_risks_are_the_expected_squared_errors_under_the_posterior(shifts, r
 
 def test_the_standard_deviation_of_the_bias_is_that_of_draws_from_the_posterior(shifts, rng):
     shift = shifts(n=40)
-    belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
+    belief = fit_ridge(Moments.of(shift.X, shift.y), fit_intercept=False)
     ours = adapt(belief, Moments.of(shift.Z), partial(chi2_rule, alpha=0.999))
     assert ours.removed.any()
     # The account treats the directions as independent, which the posterior makes them only where it shares them.
@@ -104,15 +104,10 @@ def test_the_standard_deviation_of_the_bias_is_that_of_draws_from_the_posterior(
 
 def test_keeping_everything_is_the_posterior_mean_and_alpha_one_removes_what_the_target_has(shifts):
     shift = shifts()
-    belief = ridge_belief(Moments.of(shift.X, shift.y), fit_intercept=False)
+    belief = fit_ridge(Moments.of(shift.X, shift.y), fit_intercept=False)
     kept = adapt(belief, Moments.of(shift.Z), keep_rule)
     np.testing.assert_array_equal(kept.w_proj, kept.w_hat)
     none = adapt(belief, Moments.of(shift.Z), partial(chi2_rule, alpha=1.0))
     np.testing.assert_allclose(shift.Z @ none.w_proj, 0.0, atol=1e-10)
     assert kept.n_kept.tolist() == [5]
     assert none.n_kept.tolist() == [0]
-
-
-def test_a_name_that_is_no_rule_is_an_error():
-    with pytest.raises(KeyError, match="soft"):
-        select_rule("soft", 0.9)

@@ -10,8 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
 from pyspar import BayesSpARRegressor, Moments
-from pyspar.core.belief import ridge_belief
-from pyspar.core.evidence import Coordinates, maximum_evidence
+from pyspar.core.regression import Coordinates, fit_ridge, maximum_evidence
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +43,7 @@ def without_the_mean(X, y):
 def test_the_evidence_is_the_density_of_the_labels(seed, fit_intercept, shape):
     X, y = problem(seed, *shape, size=2.0)
     y = y + 5.0 * fit_intercept
-    found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=fit_intercept).evidence
     rows, labels = without_the_mean(X, y) if fit_intercept else (X, y)
     if found.limit != ("no-noise",):
         value = log_density(rows, labels, found.sigma2[0], found.tau2[0])
@@ -56,7 +55,9 @@ def test_the_evidence_is_the_density_of_the_labels(seed, fit_intercept, shape):
 @pytest.mark.parametrize("shape", [(30, 5), (8, 12)])
 def test_no_point_of_a_fine_grid_has_more_evidence(seed, size, shape):
     X, y = problem(seed, *shape, size=size)
-    found = ridge_belief(Moments.of(X, y), fit_intercept=False).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=False).evidence
+    if found.limit == ("exact-fit",):
+        return
     best = -np.inf
     for sigma2 in np.geomspace(1e-4, 100.0, 50):
         for tau2 in [0.0, *np.geomspace(1e-5, 1e2, 50)]:
@@ -69,18 +70,18 @@ def test_no_point_of_a_fine_grid_has_more_evidence(seed, size, shape):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_maximum_is_the_one_that_scikit_learn_iterates_to(seed):
     X, y = problem(seed, n=80, size=1.0)
-    found = ridge_belief(Moments.of(X, y), fit_intercept=False).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=False).evidence
     other = BayesianRidge(fit_intercept=False, tol=1e-10, max_iter=3000).fit(X, y)
     # Its hyper-prior of 1e-6 moves the maximum by about as much.
     np.testing.assert_allclose([found.sigma2[0], found.tau2[0]], [1 / other.alpha_, 1 / other.lambda_], rtol=1e-4)
-    np.testing.assert_allclose(ridge_belief(Moments.of(X, y), fit_intercept=False).w_hat[:, 0], other.coef_, rtol=1e-4)
+    np.testing.assert_allclose(fit_ridge(Moments.of(X, y), fit_intercept=False).w_hat[:, 0], other.coef_, rtol=1e-4)
 
 
 def test_the_true_variances_are_estimated_from_many_rows_and_weights():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 400))
     y = X @ (0.5 * rng.normal(size=400)) + 2.0 * rng.normal(size=4000)
-    found = ridge_belief(Moments.of(X, y), fit_intercept=True).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=True).evidence
     # Four standard errors: sqrt(2 / 3600) of the noise's variance, sqrt(2 / 400) of the weights' and a little more.
     assert found.sigma2[0] == pytest.approx(4.0, rel=0.1)
     assert found.tau2[0] == pytest.approx(0.25, rel=0.3)
@@ -109,7 +110,7 @@ CORNERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("units", ["target", "common"])
+@pytest.mark.parametrize("units", ["max", "equal"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("size", [1.0, 1e-50, 1e50])
 @pytest.mark.parametrize("name", CORNERS)
@@ -136,9 +137,9 @@ def test_every_corner_ends_in_a_sensible_limit_at_every_scale(name, size, fit_in
 )  # fmt: skip
 def test_for_every_source_the_variances_are_finite_and_the_limit_is_known(seed, n, d, noise, fit_intercept):
     X, y = problem(seed, n, d, noise=noise)
-    found = ridge_belief(Moments.of(X, y), fit_intercept=fit_intercept).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=fit_intercept).evidence
     assert np.isfinite([found.sigma, found.tau]).all()
-    assert found.limit[0] in ("interior", "no-signal", "no-noise", "repeated-rows")
+    assert found.limit[0] in ("interior", "no-signal", "no-noise", "exact-fit", "repeated-rows")
     assert (found.tau[0] == 0.0) == (found.limit == ("no-signal",))
     assert found.sigma[0] > 0.0 or found.limit != ("interior",)
 
@@ -146,28 +147,18 @@ def test_for_every_source_the_variances_are_finite_and_the_limit_is_known(seed, 
 def test_each_output_has_variances_of_its_own(rng):
     X = rng.normal(size=(50, 4))
     Y = np.column_stack([X @ [1, 2, 3, 4] + 0.1 * rng.normal(size=50), rng.normal(size=50), np.ones(50)])
-    together = ridge_belief(Moments.of(X, Y), fit_intercept=True)
+    together = fit_ridge(Moments.of(X, Y), fit_intercept=True)
     for j in range(3):
-        alone = ridge_belief(Moments.of(X, Y[:, j]), fit_intercept=True)
+        alone = fit_ridge(Moments.of(X, Y[:, j]), fit_intercept=True)
         np.testing.assert_allclose(together.w_hat[:, [j]], alone.w_hat, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(together.sigma[j], alone.sigma[0], rtol=1e-9)
         assert together.evidence.limit[j] == alone.evidence.limit[0]
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0 / 50.0])
-def test_the_size_of_importance_weights_does_not_matter(rng, factor):
-    X, y = problem(3, 50, 4)
-    plain = ridge_belief(Moments.of(X, y), fit_intercept=True)
-    weighted = ridge_belief(Moments.of(X, y, np.full(50, factor)).counted("importance"), fit_intercept=True)
-    np.testing.assert_allclose(weighted.w_hat, plain.w_hat, rtol=1e-7)
-    np.testing.assert_allclose(weighted.evidence.tau2, plain.evidence.tau2, rtol=1e-7)
-    np.testing.assert_allclose(weighted.std_along(np.eye(4)), plain.std_along(np.eye(4)), rtol=1e-7)
-
-
 def test_a_weight_of_two_counts_as_two_rows(rng):
     X, y = problem(3, 50, 4)
-    twice = ridge_belief(Moments.of(np.vstack([X, X]), np.concatenate([y, y])), fit_intercept=True)
-    weighted = ridge_belief(Moments.of(X, y, np.full(50, 2.0)), fit_intercept=True)
+    twice = fit_ridge(Moments.of(np.vstack([X, X]), np.concatenate([y, y])), fit_intercept=True)
+    weighted = fit_ridge(Moments.of(X, y, np.full(50, 2.0)), fit_intercept=True)
     np.testing.assert_allclose(weighted.w_hat, twice.w_hat, rtol=1e-9)
     np.testing.assert_allclose(weighted.sigma, twice.sigma, rtol=1e-9)
 
@@ -183,10 +174,10 @@ def few_rows(seed, n=60, d=150, noise=0.5):
 @pytest.mark.parametrize("size", [1.0, 1e-50, 1e50])
 def test_an_exact_fit_of_rows_that_occur_twice_is_not_taken_as_noiseless(seed, size):
     X, y = few_rows(seed)
-    once = ridge_belief(Moments.of(X, y), fit_intercept=True)
+    once = fit_ridge(Moments.of(X, y), fit_intercept=True)
     assert once.evidence.limit == ("interior",)
     copies = np.r_[np.arange(60), np.arange(0, 60, 5)]
-    twice = ridge_belief(Moments.of(size * X[copies], size * y[copies]), fit_intercept=True)
+    twice = fit_ridge(Moments.of(size * X[copies], size * y[copies]), fit_intercept=True)
     assert twice.evidence.limit == ("repeated-rows",)
     # Twelve rows of 72 count twice, which moves the estimates by about that share.
     np.testing.assert_allclose(twice.sigma / size, once.sigma, rtol=0.4)
@@ -197,7 +188,7 @@ def test_an_exact_fit_of_rows_that_occur_twice_is_not_taken_as_noiseless(seed, s
 def test_the_evidence_of_repeated_rows_is_the_density_of_as_many_labels_as_directions():
     X, y = few_rows(0)
     copies = np.r_[np.arange(60), np.arange(0, 60, 5)]
-    found = ridge_belief(Moments.of(X[copies], y[copies]), fit_intercept=False).evidence
+    found = fit_ridge(Moments.of(X[copies], y[copies]), fit_intercept=False).evidence
     U, lam, _ = np.linalg.svd(X[copies], full_matrices=False)
     U, lam = U[:, :60], lam[:60]
     covariance = found.sigma2[0] * np.eye(60) + found.tau2[0] * np.diag(lam**2)
@@ -213,14 +204,14 @@ def test_labels_without_noise_stay_exact_among_collinear_features(seed, n):
     X = rng.normal(size=(n, 10)) * np.geomspace(1.0, 0.1, 10)
     X = np.hstack([X, X[:, :3] @ rng.normal(size=(3, 3))])
     w = rng.normal(size=13)
-    belief = ridge_belief(Moments.of(X, X @ w + 1.0), fit_intercept=True)
+    belief = fit_ridge(Moments.of(X, X @ w + 1.0), fit_intercept=True)
     assert belief.evidence.limit == ("no-noise",)
     np.testing.assert_allclose(X @ (belief.w_hat[:, 0] - w), 0.0, atol=1e-9)  # rounding
 
 
 def test_rows_that_repeat_more_than_twice_on_average_are_a_perfect_fit():
     X, y = few_rows(1)
-    thrice = ridge_belief(Moments.of(np.vstack([X, X, X]), np.concatenate([y, y, y])), fit_intercept=True)
+    thrice = fit_ridge(Moments.of(np.vstack([X, X, X]), np.concatenate([y, y, y])), fit_intercept=True)
     assert thrice.evidence.limit == ("no-noise",)
 
 
@@ -230,7 +221,7 @@ def test_noise_is_estimated_with_very_short_directions_in_the_source(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 20)) @ (np.geomspace(1.0, 1e-13, 20)[:, None] * np.linalg.qr(rng.normal(size=(20, 20)))[0])
     y = X @ rng.normal(size=20) + 1e-3 * rng.normal(size=80)
-    found = ridge_belief(Moments.of(X, y), fit_intercept=True).evidence
+    found = fit_ridge(Moments.of(X, y), fit_intercept=True).evidence
     assert found.limit == ("interior",)
     assert found.sigma[0] == pytest.approx(1e-3, rel=0.4)  # five standard errors of 60 to 79 degrees of freedom
 
@@ -241,9 +232,9 @@ def test_several_outputs_have_the_same_evidence_as_each_output_alone(shape):
     X = rng.normal(size=shape)
     signal = X @ rng.normal(size=(shape[1], 4)) * [1.0, 0.1, 10.0, 0.0]
     Y = signal + rng.normal(size=(shape[0], 4)) * [1.0, 1.0, 1e-3, 1.0]
-    together = ridge_belief(Moments.of(X, Y), fit_intercept=True)
+    together = fit_ridge(Moments.of(X, Y), fit_intercept=True)
     for j in range(4):
-        alone = ridge_belief(Moments.of(X, Y[:, j]), fit_intercept=True)
+        alone = fit_ridge(Moments.of(X, Y[:, j]), fit_intercept=True)
         assert together.evidence.limit[j] == alone.evidence.limit[0]
         for name in ("sigma", "tau", "kappa", "log_evidence"):  # the root of a slope, to its rounding
             found = getattr(together.evidence, name)[j], getattr(alone.evidence, name)[0]

@@ -8,8 +8,6 @@ import pytest
 from pyspar.core.moments import measured_eps
 from pyspar.theory import Moments
 
-SOLVERS = ["auto", "gram", "qr"]
-
 
 @pytest.fixture
 def table(rng):
@@ -44,30 +42,28 @@ def forms(X):
     }
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", list(forms(np.zeros((2, 2)))))
-def test_every_form_of_the_same_rows_has_the_same_moments(table, form, solver):
+def test_every_form_of_the_same_rows_has_the_same_moments(table, form):
     X, Y = table
-    ours = Moments.of(forms(X)[form], forms(Y)[form], solver=solver)
+    ours = Moments.of(forms(X)[form], forms(Y)[form])
     A = np.column_stack([np.ones(60), X, Y])
     np.testing.assert_allclose(ours.root.T @ ours.root, A.T @ A, rtol=1e-12, atol=1e-10)  # rounding of 60 terms
     assert (ours.n_features, ours.n_outputs, ours.rows) == (4, 2, 60)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_the_arrays_of_the_caller_are_not_changed(table, solver, dtype):
+def test_the_arrays_of_the_caller_are_not_changed(table, dtype):
     X, Y = (np.array(part, dtype=dtype) for part in table)
     weight = np.arange(60, dtype=np.float64)
     before = X.tobytes(), Y.tobytes(), weight.tobytes()
-    Moments.of(X, Y, weight, solver=solver)
+    Moments.of(X, Y, weight)
     assert (X.tobytes(), Y.tobytes(), weight.tobytes()) == before
 
 
 def test_moments_do_not_follow_later_changes_of_the_rows(table):
     X, Y = table
     for n in (60, 3):
-        ours = Moments.of(X[:n], Y[:n], solver="qr")
+        ours = Moments.of(X[:n], Y[:n])
         before = ours.root.copy()
         X[:] += 1.0
         np.testing.assert_array_equal(ours.root, before)
@@ -116,28 +112,26 @@ def test_the_precision_can_be_set_if_it_is_coarser_than_the_dtype(table):
             Moments.of(table[0], eps=bad)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("rows", [60, 5])
-def test_the_error_for_a_value_that_is_not_finite_states_its_row_and_column(table, solver, value, rows):
+def test_the_error_for_a_value_that_is_not_finite_states_its_row_and_column(table, value, rows):
     X, Y = (part[:rows] for part in table)
     bad = X.copy()
     bad[3, 2] = value
     with pytest.raises(ValueError, match=r"X .*-?(nan|inf) in row 3, column 2 \(.*: 1\)"):
-        Moments.of(bad, Y, solver=solver)
+        Moments.of(bad, Y)
     bad = Y.copy()
     bad[4, 1] = value
     with pytest.raises(ValueError, match=r"Y .*-?(nan|inf) in row 4, column 1"):
-        Moments.of(X, bad, solver=solver)
+        Moments.of(X, bad)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_values_whose_sums_overflow_float64_raise(solver):
+def test_values_whose_sums_overflow_float64_raise():
     X = np.full((10, 2), 1.5e308)
     X[::2] *= -1
     X[:3, 1] *= -1
     with pytest.raises(ValueError, match="overflow"):
-        Moments.of(X, solver=solver)
+        Moments.of(X)
 
 
 @pytest.mark.parametrize(
@@ -175,12 +169,6 @@ def test_rows_that_are_not_a_table_of_numbers_raise(X, Y, message):
 def test_invalid_weights_raise(weight, message):
     with pytest.raises(ValueError, match=message):
         Moments.of(np.eye(3), None, weight)
-
-
-@pytest.mark.parametrize("solver", ["svd", "", None, "QR", 1])
-def test_an_unknown_solver_raises(solver):
-    with pytest.raises(ValueError, match="solver"):
-        Moments.of(np.eye(3)[[0, 1, 2, 0, 1]], solver=solver)
 
 
 def test_moments_of_other_columns_cannot_be_added():

@@ -6,7 +6,8 @@ import scipy.linalg
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.core import spectrum
-from pyspar.core.spectrum import MAX_CUTOFF, default_cutoff, directions_above, project_features
+from pyspar.core.spectrum import MAX_CUTOFF, default_cutoff, directions_above
+from pyspar.estimators.heads import _project_features as project_features
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_projected_moments_give_the_truncated_pseudo_inverse(rng, fit_intercept)
     X = rows_with_faint_directions(rng, 1e-4)
     y = rng.normal(size=80)
     X = X - X.mean(axis=0) if fit_intercept else X
-    est = SpARRegressor(fit_intercept=fit_intercept).fit_moments(without_faint(Moments.of(X, y), 1e-3))
+    est = SpARRegressor(fit_intercept=fit_intercept).fit(without_faint(Moments.of(X, y), 1e-3))
     expected = np.linalg.pinv(X, rcond=1e-3) @ (y - y.mean() if fit_intercept else y)
     np.testing.assert_allclose(est.coef_, expected, rtol=1e-8, atol=1e-10)
 

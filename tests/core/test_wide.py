@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from scipy.stats import ks_2samp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.core.belief import Prior
 from pyspar.core.forecast import DRAWS
 from pyspar.core.posterior import posteriors_of
+from pyspar.core.regression import Prior
 from pyspar.core.spectrum import Spectrum
 
 WIDE = 20_000
-ESTIMATORS = [SpARRegressor(), BayesSpARRegressor(), BayesSpARRegressor(rule="chi2")]
+ESTIMATORS = [SpARRegressor(), BayesSpARRegressor(), BayesSpARRegressor(alpha=0.999)]
 
 
 def make_sparse(rows, columns, seed):
@@ -80,10 +80,10 @@ def test_repeated_rows_do_not_add_directions():
 def test_sparse_rows_that_need_too_much_memory_are_refused_with_the_size(monkeypatch):
     from pyspar.sources import sparse
 
-    def fail(*_):
+    def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(sparse, "_weighted_product", fail)
+    monkeypatch.setattr(sparse, "gram_root", fail)
     with pytest.raises(MemoryError, match=r"40 .* 20 .*GB"):
         sparse.moments_of_sparse(make_sparse(40, 20, 4))
 

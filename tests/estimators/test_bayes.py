@@ -1,5 +1,7 @@
 """BayesSpARRegressor: its limits, its invariances, and its life cycle."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,13 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, adapt_pipeline, inspect, load, save
 from pyspar.errors import SparWarning
 
-RULES = ["keep", "chi2"]
-UNITS = ["target", "source", "common"]
+RULES = [None, 0.999]
+UNITS = ["max", "source", "equal"]
 
 
-@pytest.fixture(params=[(units, rule) for units in UNITS for rule in RULES], ids="-".join)
+@pytest.fixture(params=[(units, rule) for units in UNITS for rule in RULES], ids=str)
 def params(request):
-    return dict(zip(("units", "rule"), request.param, strict=True))
+    return dict(zip(("prior_scale", "alpha"), request.param, strict=True))
 
 
 def larger_spread(X, Z):
@@ -59,7 +61,7 @@ def test_a_target_like_the_source_does_not_change_the_weights(shift):
 def test_a_centre_is_the_same_as_labels_less_its_predictions(shifts, units, rule, fit_intercept, rows):
     data = shifts(offset=1.0)
     c = data.w_star + 0.3
-    params = {"units": units, "rule": rule, "fit_intercept": fit_intercept}
+    params = {"prior_scale": units, "alpha": rule, "fit_intercept": fit_intercept}
     Z = data.Z[:rows]
     centred = BayesSpARRegressor(centre=c, **params).fit(data.X, data.y).adapt(Z)
     plain = BayesSpARRegressor(**params).fit(data.X, data.y - data.X @ c).adapt(Z)
@@ -81,7 +83,7 @@ def test_a_fitted_model_as_centre_counts_with_its_intercept(shift, fit_intercept
 
 def test_labels_that_the_centre_predicts_exactly_leave_the_centre(shift):
     model = LinearRegression().fit(shift.X, shift.y)
-    est = BayesSpARRegressor(centre=model, fit_intercept=False, rule="chi2").fit(shift.X, model.predict(shift.X))
+    est = BayesSpARRegressor(centre=model, fit_intercept=False, alpha=0.999).fit(shift.X, model.predict(shift.X))
     np.testing.assert_array_equal(est.adapt(shift.Z).coef_, model.coef_)
     assert est.evidence_.limit == ("no-signal",)
 
@@ -99,7 +101,7 @@ def test_a_correction_that_noise_explains_is_not_made(shifts, outputs):
     kept = 0
     for seed in range(20):
         data = shifts(seed, outputs=outputs)
-        est = BayesSpARRegressor("common", data.w_star.T, "chi2", fit_intercept=False).fit(data.X, data.y)
+        est = BayesSpARRegressor("equal", data.w_star.T, 0.999, fit_intercept=False).fit(data.X, data.y)
         found = est.adapt(data.Z).adaptation_
         kept += int(found.n_kept.sum())
         if not found.n_kept.any():
@@ -109,7 +111,7 @@ def test_a_correction_that_noise_explains_is_not_made(shifts, outputs):
 
 def test_a_correction_that_noise_does_not_explain_is_made(shift):
     centre = shift.w_star + np.array([0.5, 0.0, 0.0, 0.0, 0.0])  # wrong where the source has most information
-    est = BayesSpARRegressor("common", centre, "chi2", fit_intercept=False).fit(shift.X, shift.y).adapt(shift.Z)
+    est = BayesSpARRegressor("equal", centre, 0.999, fit_intercept=False).fit(shift.X, shift.y).adapt(shift.Z)
     assert est.adaptation_.n_kept.sum() >= 1
     assert abs(est.coef_[0] - shift.w_star[0]) < 0.1
 
@@ -120,7 +122,7 @@ def test_directions_that_only_the_source_has_are_decided_by_the_same_rule(rng):
     Z = np.zeros((2, 5))
     Z[0, 0], Z[1, 1] = 1.0, 2.0
     y = X @ [1.0, 0.0, 1.0, 0.0, 0.0] + 0.1 * rng.normal(size=400)
-    est = BayesSpARRegressor("common", None, "chi2", fit_intercept=False).fit(X, y).adapt(Z)
+    est = BayesSpARRegressor("equal", None, 0.999, fit_intercept=False).fit(X, y).adapt(Z)
     assert est.adaptation_.z.rank == 5
     np.testing.assert_array_equal(est.adaptation_.z.lam[2:], 0.0)
     np.testing.assert_allclose(est.coef_[[0, 2]], 1.0, atol=0.05)
@@ -130,9 +132,9 @@ def test_directions_that_only_the_source_has_are_decided_by_the_same_rule(rng):
 def test_the_units_of_the_features_do_not_matter(shifts):
     data = shifts(offset=2.0)
     factors = np.array([1e-9, 1e6, 3.0, 1e30, 0.1])
-    for units in ("target", "source"):
+    for units in ("max", "source"):
         for rule in RULES:
-            params = {"units": units, "rule": rule}
+            params = {"prior_scale": units, "alpha": rule}
             plain = BayesSpARRegressor(**params).fit(data.X, data.y).adapt(data.Z)
             other = BayesSpARRegressor(**params).fit(data.X * factors, data.y).adapt(data.Z * factors)
             np.testing.assert_allclose(other.predict(data.Z * factors), plain.predict(data.Z), rtol=1e-7, atol=1e-7)
@@ -161,8 +163,8 @@ def test_a_constant_column_changes_nothing_and_gets_no_weight(shift, params, val
 @pytest.mark.parametrize("rule", RULES)
 def test_rotating_features_of_a_common_unit_rotates_the_weights(shift, rng, rule):
     turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    plain = BayesSpARRegressor("common", rule=rule).fit(shift.X, shift.y).adapt(shift.Z)
-    turned = BayesSpARRegressor("common", rule=rule).fit(shift.X @ turn, shift.y).adapt(shift.Z @ turn)
+    plain = BayesSpARRegressor("equal", alpha=rule).fit(shift.X, shift.y).adapt(shift.Z)
+    turned = BayesSpARRegressor("equal", alpha=rule).fit(shift.X @ turn, shift.y).adapt(shift.Z @ turn)
     np.testing.assert_allclose(turned.predict(shift.Z @ turn), plain.predict(shift.Z), rtol=1e-7, atol=1e-7)
 
 
@@ -198,18 +200,18 @@ def test_signs_orders_and_copies_change_predictions_by_rounding_only(seed, rows,
 
 def test_under_the_prior_no_other_rule_is_better_and_the_error_is_below_that_of_the_paper():
     """Average target errors over thirty draws of weights from the prior, in units of the larger spread."""
-    errors = {"keep": [], "chi2": [], "spar": []}
+    errors = {None: [], 0.999: [], "spar": []}
     for seed in range(30):
         rng = np.random.default_rng(seed)
         X, Z = rng.normal(size=(60, 30)) * np.geomspace(3, 0.03, 30), rng.normal(size=(100, 30)) * 1.5
         w = rng.normal(size=30) / larger_spread(X, Z)
         y = X @ w + rng.normal(size=60)
         for rule in RULES:
-            est = BayesSpARRegressor(rule=rule).fit(X, y).adapt(Z)
+            est = BayesSpARRegressor(alpha=rule).fit(X, y).adapt(Z)
             errors[rule].append(np.mean((est.predict(Z) - Z @ w) ** 2))
         errors["spar"].append(np.mean((SpARRegressor().fit(X, y).adapt(Z).predict(Z) - Z @ w) ** 2))
     mean = {name: np.mean(values) for name, values in errors.items()}
-    assert mean["keep"] <= min(mean["chi2"], mean["spar"])
+    assert mean[None] <= min(mean[0.999], mean["spar"])
 
 
 @pytest.mark.parametrize("outputs", [None, 1, 3])
@@ -221,19 +223,20 @@ def test_shapes_are_those_of_scikit_learn(shifts, params, outputs):
     assert len(est.evidence_.limit) == (outputs or 1)
 
 
-def test_reset_and_adapted_do_not_change_the_source(shift, params):
+def test_adapting_does_not_change_the_source(shift, params):
     est = BayesSpARRegressor(**params).fit(shift.X, shift.y)
     before, units, sigma2 = est.coef_.copy(), est.units_.copy(), est.sigma2_
-    other = est.adapted(shift.Z)
+    other = copy.copy(est).adapt(shift.Z)
     np.testing.assert_array_equal(est.coef_, before)
     assert not hasattr(est, "adaptation_")
     est.adapt(shift.Z)
     np.testing.assert_array_equal(est.coef_, other.coef_)
-    est.reset()
-    np.testing.assert_array_equal(est.coef_, before)
-    np.testing.assert_array_equal(est.units_, units)
-    assert est.sigma2_ == sigma2
-    assert not hasattr(est, "adaptation_")
+    np.testing.assert_array_equal(est.coef_source_, before)
+    unadapted = est._before_adapting()
+    np.testing.assert_array_equal(unadapted.coef_, before)
+    np.testing.assert_array_equal(unadapted.units_, units)
+    assert unadapted.sigma2_ == sigma2
+    assert not hasattr(unadapted, "adaptation_")
 
 
 def test_every_kind_of_rows_gives_the_same_weights(shift, params, tmp_path):
@@ -246,10 +249,10 @@ def test_every_kind_of_rows_gives_the_same_weights(shift, params, tmp_path):
         make().partial_fit(X[:70], y[:70]).partial_fit(X[70:], y[70:]).adapt(Z),
         make().fit(X[:150], y[:150]).partial_fit(X[150:], y[150:]).adapt(Z),
         make().fit_batches((X[i : i + 50], y[i : i + 50]) for i in range(0, 300, 50)).adapt(iter([Z[:50], Z[50:]])),
-        make().fit_moments(Moments.of(X[:9], y[:9]) + Moments.of(X[9:], y[9:])).adapt(Moments.of(Z)),
-        make().fit_moments(load(tmp_path / "source.npz")).adapt(Z),
+        make().fit(Moments.of(X[:9], y[:9]) + Moments.of(X[9:], y[9:])).adapt(Moments.of(Z)),
+        make().fit(load(tmp_path / "source.npz")).adapt(Z),
         make().fit(sp.csr_array(X), y).adapt(sp.csr_array(Z)),
-        make().set_params(solver="qr").fit(X, y).adapt(Z),
+        make().set_params().fit(X, y).adapt(Z),
     ]
     for est in found:
         np.testing.assert_allclose(est.coef_, whole.coef_, rtol=0, atol=1e-10)
@@ -271,8 +274,8 @@ def test_a_loaded_model_equals_the_saved_one_and_can_be_adapted(shift, tmp_path,
     save(est, tmp_path / "model.skops")
     back = load(tmp_path / "model.skops")
     np.testing.assert_array_equal(back.predict(shift.Z), est.predict(shift.Z))
-    again = back.adapted(2.0 * shift.Z)
-    np.testing.assert_array_equal(again.coef_, est.adapted(2.0 * shift.Z).coef_)
+    again = copy.copy(back).adapt(2.0 * shift.Z)
+    np.testing.assert_array_equal(again.coef_, copy.copy(est).adapt(2.0 * shift.Z).coef_)
 
 
 def test_it_can_be_the_last_step_of_a_pipeline(shift):
@@ -285,11 +288,9 @@ def test_it_can_be_the_last_step_of_a_pipeline(shift):
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"rule": "soft"}, "rule"),
-        ({"units": "metres"}, "units"),
-        ({"weights": "shares"}, "weights"),
+        ({"alpha": "soft"}, "alpha"),
+        ({"prior_scale": "metres"}, "prior_scale"),
         ({"alpha": 1.5}, "alpha"),
-        ({"solver": "svd"}, "solver"),
         ({"centre": np.ones(4)}, "centre"),
         ({"centre": np.full(5, np.nan)}, "centre"),
         ({"centre": np.ones((2, 5))}, "centre"),
@@ -322,7 +323,7 @@ def test_a_centre_indexed_by_other_columns_raises(shift):
 
 
 def test_alpha_one_leaves_exactly_the_centre(shift):
-    est = BayesSpARRegressor("common", shift.w_star, "chi2", 1.0).fit(shift.X, shift.y).adapt(shift.Z[:3])
+    est = BayesSpARRegressor("equal", shift.w_star, 1.0).fit(shift.X, shift.y).adapt(shift.Z[:3])
     np.testing.assert_array_equal(est.coef_, shift.w_star)
 
 
@@ -344,8 +345,8 @@ def test_a_parameter_of_the_fit_that_is_changed_takes_effect_at_the_next_fit(rng
     X = rng.normal(size=(60, 4)) + 50.0
     y = X @ [1.0, 2.0, 0.0, 0.0] + rng.normal(size=60)
     est = BayesSpARRegressor(fit_intercept=before).fit(X, y)
-    expected, forecast = est.adapted(X[:30]).predict(X), est.expected_rmse(X[:30])
-    est.set_params(fit_intercept=not before, units="common", centre=np.ones(4), weights="importance")
+    expected, forecast = copy.copy(est).adapt(X[:30]).predict(X), est.expected_rmse(X[:30])
+    est.set_params(fit_intercept=not before, prior_scale="equal", centre=np.ones(4))
     assert est.expected_rmse(X[:30]) == forecast
     np.testing.assert_array_equal(est.adapt(X[:30]).predict(X), expected)
 
@@ -384,30 +385,6 @@ def test_inspection_is_of_the_fit_and_not_of_later_parameters(rng, kind):
     assert {**after, "estimator": before["estimator"]} == before
 
 
-@pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
-@pytest.mark.parametrize("size", [1e-6, 0.0110, 0.0111, 1.0, 250.0])
-def test_the_size_of_importance_weights_does_not_matter(rng, kind, size):
-    X = rng.normal(size=(1000, 10))
-    y, Z = X @ np.ones(10) + rng.normal(size=1000), 2.0 * rng.normal(size=(100, 10))
-    plain = kind().fit(X, y).adapt(Z)
-    weighted = kind(weights="importance").fit(X, y, np.full(1000, size)).adapt(Z, sample_weight=np.full(100, size))
-    np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=1e-7)
-    assert weighted.sigma2_ == pytest.approx(plain.sigma2_)
-    assert weighted.expected_rmse(Z, sample_weight=np.full(100, size)).interval95 == pytest.approx(
-        plain.expected_rmse(Z).interval95
-    )
-
-
-@pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
-def test_importance_weights_stand_for_their_effective_number_of_rows(rng, kind):
-    X, weight = rng.normal(size=(500, 3)), rng.exponential(size=500)
-    y = X @ np.ones(3) + rng.normal(size=500)
-    est = kind(weights="importance").fit(X, y, weight)
-    assert est._belief.weight == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
-    halves = sum([Moments.of(X[:100], y[:100], weight[:100]), Moments.of(X[100:], y[100:], weight[100:])])
-    np.testing.assert_allclose(kind(weights="importance").fit_moments(halves).coef_, est.coef_, rtol=1e-9)
-
-
 @pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
 @pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
 @pytest.mark.parametrize("sizes", [(0.0110, 0.0111), (0.0109, 0.0110), (0.9, 0.91)])
@@ -423,61 +400,29 @@ def test_counts_change_the_fit_continuously(rng, kind, sizes):
 
 @pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
 def test_source_weights_that_are_not_counts_warn(shift, kind):
-    with pytest.warns(SparWarning, match="importance"):
+    with pytest.warns(SparWarning, match="sum to"):
         kind().fit(shift.X, shift.y, np.full(len(shift.y), 0.1))
     kind().fit(shift.X, shift.y, np.full(len(shift.y), 0.6))
 
 
 def test_target_weights_that_are_not_counts_warn(shift):
     est = BayesSpARRegressor().fit(shift.X, shift.y)
-    with pytest.warns(SparWarning, match="importance"):
+    with pytest.warns(SparWarning, match="sum to"):
         est.adapt(shift.Z, sample_weight=np.full(len(shift.Z), 0.01))
 
 
-@pytest.mark.parametrize("solver", ["gram", "qr"])
 @pytest.mark.parametrize("fill", [1e17, 1e20, 1e30, 9.97e36, 1e60])
-def test_a_huge_target_cell_only_removes_the_weight_of_its_column(fill, solver):
+def test_a_huge_target_cell_only_removes_the_weight_of_its_column(fill):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(60, 4)) * [1.0, 0.3, 0.1, 0.03], rng.normal(size=(40, 4))
     y = X @ [1.0, -2.0, 3.0, 4.0] + 0.3 * rng.normal(size=60)
     Z[3, 2] = fill
-    est = BayesSpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    est = BayesSpARRegressor().fit(X, y).adapt(Z)
     Z[3, 2] = 1e8
-    expected = BayesSpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    expected = BayesSpARRegressor().fit(X, y).adapt(Z)
     assert abs(est.coef_[2]) < 1e-6
     np.testing.assert_allclose(est.predict(X), expected.predict(X), rtol=1e-6)
     np.testing.assert_allclose([est.sigma2_, est.tau2_], [expected.sigma2_, expected.tau2_], rtol=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_refitting_the_kept_directions_does_not_increase_the_error_on_the_source(seed):
-    """The paper's projection can increase it many times, because the target has other directions than the source."""
-    rng = np.random.default_rng(seed)
-    mix = rng.normal(size=(6, 6)) * np.logspace(0, -3, 6)
-    X, Z = rng.normal(size=(80, 6)) @ mix, rng.normal(size=(50, 6))
-    centre = rng.normal(size=6)
-    y = X @ (centre + rng.normal(size=6)) + 0.02 * rng.normal(size=80)
-    est = BayesSpARRegressor(units="common", centre=centre, rule="refit", alpha=0.9, fit_intercept=False).fit(X, y)
-    refitted, projected = est.adapted(Z), est.set_params(rule="chi2").adapted(Z)
-    errors = {w.tobytes(): np.mean((y - X @ w) ** 2) for w in (centre, refitted.coef_, projected.coef_)}
-    assert errors[refitted.coef_.tobytes()] <= errors[centre.tobytes()] * (1.0 + 1e-12)
-    removed = refitted.adaptation_.removed[:, 0]
-    np.testing.assert_array_equal(removed, projected.adaptation_.removed[:, 0])
-    correction = refitted.adaptation_.z.V.T @ (refitted.coef_ - centre)
-    np.testing.assert_allclose(correction[removed], 0.0, atol=1e-9 * np.abs(correction).max())
-
-
-def test_refitting_is_the_posterior_mean_if_nothing_is_removed_and_the_centre_if_everything_is():
-    rng = np.random.default_rng(0)
-    X, Z, centre = rng.normal(size=(60, 4)), 0.5 * rng.normal(size=(30, 4)), rng.normal(size=4)
-    y = X @ rng.normal(size=4) + 0.1 * rng.normal(size=60)
-    est = BayesSpARRegressor(units="source", centre=centre, fit_intercept=False).fit(X, y)
-    keep, all_kept, none_kept = (
-        est.set_params(rule=rule, alpha=alpha).adapted(Z).coef_
-        for rule, alpha in (("keep", 0.999), ("refit", 0.0), ("refit", 1.0))
-    )
-    np.testing.assert_allclose(all_kept, keep, rtol=1e-10)
-    np.testing.assert_array_equal(none_kept, centre)
 
 
 def test_integer_weights_are_copies_with_fewer_rows_than_features(rng):
@@ -488,8 +433,8 @@ def test_integer_weights_are_copies_with_fewer_rows_than_features(rng):
         y = X @ (rng.normal(size=15) / scale) + rng.normal(size=10)
         counts = rng.integers(1, 4, 10)
         copies = np.repeat(np.arange(10), counts)
-        weighted = BayesSpARRegressor(units="common").fit(X, y, sample_weight=counts)
-        repeated = BayesSpARRegressor(units="common").fit(X[copies], y[copies])
+        weighted = BayesSpARRegressor(prior_scale="equal").fit(X, y, sample_weight=counts)
+        repeated = BayesSpARRegressor(prior_scale="equal").fit(X[copies], y[copies])
         assert weighted.evidence_.limit == repeated.evidence_.limit
         assert weighted.predict(X) == pytest.approx(repeated.predict(X), abs=1e-8 * np.std(y))
 
@@ -498,6 +443,6 @@ def test_row_intervals_include_columns_that_are_constant_in_the_source(rng):
     X, Z = rng.normal(size=(200, 3)), rng.normal(size=(300, 3))
     X[:, 2] = 0.0
     est = BayesSpARRegressor().fit(X, X @ [1.0, 1.0, 0.0] + 0.5 * rng.normal(size=200)).adapt(Z)
-    low, high = est.predict_interval(Z, 0.9, basis="linear")
+    low, high = est.predict_interval(Z, 0.9)
     labels = Z @ [1.0, 1.0, 1.0] + 0.5 * rng.normal(size=300)
-    assert 0.85 < np.mean((low <= labels) & (labels <= high)) < 0.97
+    assert np.mean((low <= labels) & (labels <= high)) > 0.85

@@ -1,6 +1,5 @@
 """Experience: the data file, the intervals and outcomes that it gives, and how estimators use it."""
 
-import copy
 import json
 import pickle
 
@@ -119,7 +118,7 @@ def test_the_intervals_of_a_forecast_are_those_of_experience(rng):
     y = 5.0 + 2.0 * X[:, 0] + rng.normal(size=200)
     for Z in (rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 1.0, 9.0 * rng.normal(size=(100, 3))):
         for est in (BayesSpARRegressor().fit(X, y), SpARRegressor().fit(X, y).adapt(Z)):
-            scales = {"home": est.home_rmse(), "spread": y.std()}
+            scales = {"home": est.source_rmse(), "spread": y.std()}
             found, separation = est.expected_rmse(Z), measure_separation(Moments.of(X), Moments.of(Z))
             for level, interval, narrow in (
                 (0.8, found.interval80, found.interval80_if_linear),
@@ -135,13 +134,13 @@ def test_rows_use_the_separation_of_the_adapted_target_and_contain_the_predictio
     est.adapt(Z)
     prediction, std = est.predict(Z, return_std=True)
     low, high = est.predict_interval(Z, 0.9)
-    low_linear, high_linear = est.predict_interval(Z, 0.9, basis="linear")
+    low_linear, high_linear = est._model.row_intervals(Z, 0.9)[:, :, 0]
     factor = row_factor(0.9, est.separation_)
     assert factor > 1.0
     assert (low <= prediction).all()
     np.testing.assert_allclose(high - prediction, factor * np.maximum(high_linear - prediction, 0.0))
     np.testing.assert_allclose(prediction - low, factor * np.maximum(prediction - low_linear, 0.0))
-    plain_std = copy.copy(est).reset().predict(Z, return_std=True)[1]
+    plain_std = est._before_adapting().predict(Z, return_std=True)[1]
     assert np.median(std / plain_std) > 0.9 * factor
 
 
@@ -153,7 +152,7 @@ def test_copies_and_files_keep_the_separation_without_the_moments_of_the_target(
     assert not hasattr(restored, "_adapted_to")
     np.testing.assert_array_equal(restored.predict_interval(Z), est.predict_interval(Z))
     assert est.adapt(X).separation_.auc == pytest.approx(0.5)
-    assert not hasattr(est.reset(), "separation_")
+    assert not hasattr(est._before_adapting(), "separation_")
 
 
 def test_intervals_do_not_depend_on_the_order_of_rows_if_both_spreads_are_equal(rng):
@@ -173,7 +172,7 @@ def test_the_error_at_home_has_the_scale_of_the_labels(rng, scale, groups):
     X = rng.normal(size=(200, 3))
     y = X[:, 0] + 0.1 * rng.normal(size=200)
     one, scaled = (BayesSpARRegressor().fit(X, y * unit, groups=groups) for unit in (1.0, scale))
-    assert scaled.home_rmse() / scale == pytest.approx(one.home_rmse(), rel=1e-9)
+    assert scaled.source_rmse() / scale == pytest.approx(one.source_rmse(), rel=1e-9)
 
 
 def test_a_source_with_one_weighted_row_has_a_forecast():

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, TargetWatch, inspect, rows_to_label
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, inspect, rows_to_label
 
 
 @pytest.fixture
@@ -331,19 +331,11 @@ def fit_correction(model, Z, y):
     return TargetCorrection(model).fit(Z, y)
 
 
-def adapt_with_labels(model, Z, y):
-    return model.adapted(Z, y)
-
-
 def inspect_with_labels(model, Z, y):
     return inspect(model, Z, y=y)
 
 
-def update_watch(model, Z, y):
-    return TargetWatch(model).update(Z, y)
-
-
-@pytest.mark.parametrize("use", [fit_correction, adapt_with_labels, inspect_with_labels, update_watch])
+@pytest.mark.parametrize("use", [fit_correction, inspect_with_labels])
 def test_labels_with_another_index_than_the_rows_are_refused(use):
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))

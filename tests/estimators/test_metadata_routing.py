@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, 
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, TargetWatch, expected_rmse, inspect
+from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, expected_rmse, inspect
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def regressor():
 MODELS = {
     "pipe": lambda: make_pipeline(StandardScaler().set_fit_request(sample_weight=False), regressor()),
     "labels": lambda: TransformedTargetRegressor(regressor(), transformer=StandardScaler(with_std=False)),
-    "search": lambda: GridSearchCV(regressor(), {"units": ["common"]}, cv=GroupKFold(3)),
+    "search": lambda: GridSearchCV(regressor(), {"prior_scale": ["equal"]}, cv=GroupKFold(3)),
     "search(pipe)": lambda: GridSearchCV(
         make_pipeline(StandardScaler().set_fit_request(sample_weight=False), regressor()),
-        {"bayessparregressor__units": ["common"]},
+        {"bayessparregressor__prior_scale": ["equal"]},
         cv=GroupKFold(3),
     ),
 }
@@ -56,12 +56,12 @@ def test_weights_and_groups_reach_the_regressor(grouped, name):
     routed = innermost(MODELS[name]().fit(X, y, sample_weight=weight, groups=groups))
     rows = StandardScaler().fit_transform(X) if "pipe" in name else X
     labels = y - y.mean() if name == "labels" else y
-    units = "common" if "search" in name else "target"
-    direct = BayesSpARRegressor(units).fit(rows, labels, weight, groups)
+    scale = "equal" if "search" in name else "max"
+    direct = BayesSpARRegressor(scale).fit(rows, labels, weight, groups)
     np.testing.assert_allclose(routed.coef_, direct.coef_, rtol=1e-9)
-    assert routed.home_rmse() == pytest.approx(direct.home_rmse())
-    unweighted = BayesSpARRegressor(units).fit(rows, labels)
-    assert routed.home_rmse() > 1.02 * unweighted.home_rmse()  # groups
+    assert routed.source_rmse() == pytest.approx(direct.source_rmse())
+    unweighted = BayesSpARRegressor(scale).fit(rows, labels)
+    assert routed.source_rmse() > 1.02 * unweighted.source_rmse()  # groups
     assert not np.allclose(routed.coef_, unweighted.coef_)  # weights
 
 
@@ -69,7 +69,7 @@ def test_weights_and_groups_reach_the_regressor(grouped, name):
 def test_scikit_learn_asks_if_a_request_is_not_set(grouped):
     X, y, _, groups = grouped
     with pytest.raises(UnsetMetadataPassedError, match="groups"):
-        GridSearchCV(BayesSpARRegressor(), {"units": ["common"]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
+        GridSearchCV(BayesSpARRegressor(), {"prior_scale": ["equal"]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
 
 
 @pytest.mark.usefixtures("routing")
@@ -91,8 +91,8 @@ def test_without_routing_groups_split_rows_and_reach_the_regressor_by_the_name_o
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])
 def test_a_search_that_loses_the_groups_warns_and_an_inspection_with_groups_has_them(grouped, cv):
     X, y, _, groups = grouped
-    search = GridSearchCV(BayesSpARRegressor(), {"units": ["common"]}, cv=cv).fit(X, y, groups=groups)
-    for use in (inspect, expected_rmse, lambda search, _: TargetWatch(search)):
+    search = GridSearchCV(BayesSpARRegressor(), {"prior_scale": ["equal"]}, cv=cv).fit(X, y, groups=groups)
+    for use in (inspect, expected_rmse):
         with pytest.warns(SparWarning, match="groups"):
             use(search, X)
     with pytest.warns(SparWarning, match="groups"):
@@ -109,5 +109,5 @@ def test_a_search_with_routed_groups_is_inspected_with_the_error_on_new_groups(g
     search = MODELS["search"]().fit(X, y, sample_weight=weight, groups=groups)
     (output,) = inspect(search, X).outputs
     assert output.home_is_of_groups
-    assert output.home == BayesSpARRegressor("common").fit(X, y, weight, groups).home_rmse()
+    assert output.home == BayesSpARRegressor("equal").fit(X, y, weight, groups).source_rmse()
     assert not [warning for warning in recwarn if issubclass(warning.category, SparWarning)]

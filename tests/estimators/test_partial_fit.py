@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspar import PCRRegressor, SpARRegressor, SparWarning
+from pyspar import SpARRegressor, SparWarning
 
 
 def assert_same_fit(streamed, whole, rtol=1e-10):
@@ -23,13 +23,12 @@ def assert_same_fit(streamed, whole, rtol=1e-10):
     outputs=st.sampled_from([None, 1, 2]),
     fit_intercept=st.booleans(),
     weighted=st.booleans(),
-    solver=st.sampled_from(["auto", "qr", "gram"]),
 )
-def test_random_batches_equal_one_fit(shifts, seed, cuts, outputs, fit_intercept, weighted, solver):
+def test_random_batches_equal_one_fit(shifts, seed, cuts, outputs, fit_intercept, weighted):
     data = shifts(seed, outputs=outputs, offset=1.0)
     weight = np.random.default_rng(seed).uniform(0.1, 2.0, size=300) if weighted else None
-    whole = SpARRegressor(fit_intercept=fit_intercept, solver=solver).fit(data.X, data.y, weight)
-    streamed = SpARRegressor(fit_intercept=fit_intercept, solver=solver)
+    whole = SpARRegressor(fit_intercept=fit_intercept).fit(data.X, data.y, weight)
+    streamed = SpARRegressor(fit_intercept=fit_intercept)
     for rows in np.split(np.arange(300), sorted(cuts)):
         streamed.partial_fit(data.X[rows], data.y[rows], None if weight is None else weight[rows])
     assert_same_fit(streamed, whole)
@@ -38,14 +37,6 @@ def test_random_batches_equal_one_fit(shifts, seed, cuts, outputs, fit_intercept
     streamed.adapt(data.Z)
     assert (whole.adaptation_.removed == streamed.adaptation_.removed).all()
     np.testing.assert_allclose(streamed.predict(data.Z), whole.predict(data.Z), rtol=1e-8, atol=1e-8)
-
-
-def test_principal_component_regression_accepts_batches(shift):
-    whole = PCRRegressor(3).fit(shift.X, shift.y)
-    streamed = PCRRegressor(3)
-    for rows in np.array_split(np.arange(300), 7):
-        streamed.partial_fit(shift.X[rows], shift.y[rows])
-    assert_same_fit(streamed, whole)
 
 
 def test_hundreds_of_float32_batches_lose_no_accuracy(rng):

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -18,7 +17,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, PCRRegressor, SpARRegressor, inspect, report
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, inspect, report
 from pyspar.estimators.calibrated_forecasts import rmse_factors, rmse_interval
 
 
@@ -212,22 +211,6 @@ def test_a_search_gets_the_groups_for_its_splitter(rng):
         inspect(model, X, source=(X, y), groups=groups).outputs[0].home for model in (search, search.best_estimator_)
     )
     assert by_search == pytest.approx(by_model, rel=0.1)
-
-
-def test_a_regressor_that_chooses_by_groups_gets_those_of_the_rows_that_it_is_fitted_on(rng):
-    groups = np.repeat(np.arange(10), 12)
-    X = np.column_stack(
-        [3.0 * rng.normal(size=120), rng.normal(size=(10, 5))[groups] + 0.01 * rng.normal(size=(120, 5))]
-    )
-    y = X[:, 0] + 2.0 * rng.normal(size=10)[groups]
-    error = np.zeros(120)
-    for kept, left_out in GroupKFold(5).split(X, groups=groups):
-        fitted = PCRRegressor().fit(X[kept], y[kept], groups=groups[kept])
-        error[left_out] = y[left_out] - fitted.predict(X[left_out])
-    for routing in (False, True):
-        with config_context(enable_metadata_routing=routing):
-            home = inspect(PCRRegressor().fit(X, y, groups=groups), X, source=(X, y), groups=groups).outputs[0].home
-        assert home == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-9)
 
 
 def test_groups_of_source_and_target_have_their_own_parameters():

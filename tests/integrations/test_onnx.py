@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, PCRRegressor, SpARRegressor, adapt_pipeline
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, adapt_pipeline
 
 skl2onnx = pytest.importorskip("skl2onnx", reason="needs: pip install 'pyspar[onnx]'")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs: pip install 'pyspar[onnx]'")
@@ -32,7 +32,6 @@ def make_models(shift):
         "labels": BayesSpARRegressor().fit(X, y).adapt(Z, some),
         "two outputs": BayesSpARRegressor().fit(X, np.column_stack([y, -y])).adapt(Z),
         "no intercept": SpARRegressor(fit_intercept=False).fit(X, y).adapt(Z),
-        "pcr": PCRRegressor().fit(X, y),
         "pipeline": adapt_pipeline(pipeline, Z),
     }
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pyspar
-from pyspar import InputError, PCRRegressor, SpARRegressor, TargetCorrection
+from pyspar import InputError, SpARRegressor, TargetCorrection
 
 
 def through_pickle(model, tmp_path):
@@ -60,7 +60,7 @@ def test_a_loaded_model_predicts_the_same_and_can_be_adapted_again(shifts, rng, 
         np.testing.assert_array_equal(loaded.adaptation_.removed, est.adaptation_.removed)
         np.testing.assert_array_equal(loaded.adaptation_.risk_after, est.adaptation_.risk_after)
     other = Z * rng.uniform(0.5, 2.0, size=5)
-    np.testing.assert_array_equal(loaded.adapted(other).coef_, est.adapted(other).coef_)
+    np.testing.assert_array_equal(copy.copy(loaded).adapt(other).coef_, copy.copy(est).adapt(other).coef_)
     np.testing.assert_array_equal(loaded.reset().coef_, est.reset().coef_)
     np.testing.assert_array_equal(loaded.partial_fit(X, data.y).coef_, est.partial_fit(X, data.y).coef_)
     with pytest.raises(ValueError, match="missing 'c'"):
@@ -69,10 +69,7 @@ def test_a_loaded_model_predicts_the_same_and_can_be_adapted_again(shifts, rng, 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_pipelines_and_pcr_can_be_saved_too(shift, tmp_path, route):
-    for model in (
-        make_pipeline(StandardScaler(), SpARRegressor()).fit(shift.X, shift.y),
-        PCRRegressor(2).fit(shift.X, shift.y),
-    ):
+    for model in (make_pipeline(StandardScaler(), SpARRegressor()).fit(shift.X, shift.y),):
         np.testing.assert_array_equal(route(model, tmp_path).predict(shift.Z), model.predict(shift.Z))
 
 
@@ -100,7 +97,7 @@ def test_moments_can_be_pickled(shift):
     moments = pyspar.Moments.of(shift.Z)
     loaded = pickle.load(io.BytesIO(pickle.dumps(moments)))
     est = SpARRegressor().fit(shift.X, shift.y)
-    np.testing.assert_array_equal(est.adapted(loaded).coef_, est.adapted(moments).coef_)
+    np.testing.assert_array_equal(copy.copy(est).adapt(loaded).coef_, copy.copy(est).adapt(moments).coef_)
 
 
 def test_a_failed_save_leaves_the_old_file(shift, tmp_path, monkeypatch):
@@ -115,7 +112,7 @@ def test_a_failed_save_leaves_the_old_file(shift, tmp_path, monkeypatch):
 
     monkeypatch.setattr("skops.io.dump", fail)
     with pytest.raises(OSError, match="disk full"):
-        pyspar.save(est.adapted(shift.Z), path)
+        pyspar.save(copy.copy(est).adapt(shift.Z), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["model.skops"]
 
@@ -156,7 +153,7 @@ def test_a_model_of_another_version_is_refused_with_the_types_that_moved(shift, 
     pyspar.save(SpARRegressor().fit(shift.X, shift.y), tmp_path / "new.skops")
     with zipfile.ZipFile(tmp_path / "new.skops") as new, zipfile.ZipFile(tmp_path / "old.skops", "w") as old:
         for name in new.namelist():
-            old.writestr(name, new.read(name).replace(b'"pyspar.core.belief"', b'"pyspar.core.prior"'))
+            old.writestr(name, new.read(name).replace(b'"pyspar.core.regression"', b'"pyspar.core.prior"'))
     with pytest.raises(InputError, match=r"pyspar\.core\.prior\.\w+.* version") as error:
         pyspar.load(tmp_path / "old.skops")
     assert "trusted" not in str(error.value)  # skops cannot read it either

@@ -21,7 +21,7 @@ def test_saved_moments_can_be_merged(parts, tmp_path):
     for name, rows in (("first", slice(0, 100)), ("second", slice(100, 300))):
         pyspar.save(Moments.of(X[rows], y[rows]), tmp_path / f"{name}.npz")
     total = pyspar.load(tmp_path / "first.npz") + pyspar.load(tmp_path / "second.npz")
-    est = SpARRegressor().fit_moments(total).adapt(pd.DataFrame(Z, columns=list("abcd")))
+    est = SpARRegressor().fit(total).adapt(pd.DataFrame(Z, columns=list("abcd")))
     whole = SpARRegressor().fit(X, y).adapt(pd.DataFrame(Z, columns=list("abcd")))
     np.testing.assert_allclose(est.coef_, whole.coef_, rtol=1e-10)
     assert list(est.feature_names_in_) == list("abcd")
@@ -30,12 +30,12 @@ def test_saved_moments_can_be_merged(parts, tmp_path):
 
 def test_every_field_is_restored(parts, tmp_path):
     X, y, _ = parts
-    before = Moments.of(X.astype(np.float32), y, np.linspace(0, 2, 300), solver="gram")
+    before = Moments.of(X.astype(np.float32), y, np.linspace(0, 2, 300))
     pyspar.save(before, tmp_path / "m.npz")
     after = pyspar.load(tmp_path / "m.npz")
     for name in ("root", "eps"):
         np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
-    for name in ("n_features", "rows", "weight", "blur", "names"):
+    for name in ("n_features", "rows", "weight", "names"):
         assert getattr(after, name) == getattr(before, name)
 
 
@@ -66,8 +66,6 @@ def test_other_files_are_rejected(parts, tmp_path):
 def test_moments_without_labels_cannot_be_fitted(parts):
     X, y, _ = parts
     with pytest.raises(ValueError, match="output"):
-        SpARRegressor().fit_moments(Moments.of(X))
-    with pytest.raises(TypeError, match=r"Moments.*DataFrame"):
-        SpARRegressor().fit_moments(X)
-    two = SpARRegressor().fit_moments(Moments.of(X, np.column_stack([y, y])))
+        SpARRegressor().fit(Moments.of(X))
+    two = SpARRegressor().fit(Moments.of(X, np.column_stack([y, y])))
     assert two.coef_.shape == (2, 4)

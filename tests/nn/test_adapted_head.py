@@ -1,13 +1,12 @@
 """The methods of AdaptedHead: the expected error on the target, and the new head written into a model."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, InputError
-from pyspar.estimators.head_weights import error_roots_of
+from pyspar import BayesSpARRegressor, InputError, Moments
+from pyspar.core.refit import error_roots_of, refit_head
 from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
@@ -21,12 +20,12 @@ def test_the_expected_error_is_that_of_a_regressor_on_the_features(mlp, make_pro
     adapted = adapt_head(model, problem.source, problem.target, labels_scale="ignore")
     X, Z = (features_of(model.body, rows) for rows in (problem.X, problem.Z))
     centre = copy.copy(adapted.estimator.centre)
-    estimator = BayesSpARRegressor(units="common", centre=centre, rule="refit", fit_intercept=False)
+    estimator = BayesSpARRegressor(prior_scale="equal", centre=centre, fit_intercept=False)
     y = problem.y.double().numpy()
     estimator.fit(X, y)
     roots = error_roots_of(X, y.reshape(len(X), -1), centre.coef_, centre.intercept_)
-    estimator._belief = replace(estimator._belief, error_roots=roots)
-    estimator.adapt(Z)
+    new = refit_head(Moments.of(X, y), Moments.of(Z), np.atleast_2d(centre.coef_), centre.intercept_, error_roots=roots)
+    estimator._set_head(new.weights, new.adaptation, Moments.of(Z))
     expected = estimator.expected_rmse(Z)
     forecasts = adapted.expected_rmse()
     pairs = [(forecasts, expected)] if outputs is None else list(zip(forecasts, expected, strict=True))

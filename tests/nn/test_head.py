@@ -123,7 +123,7 @@ def test_alpha_zero_is_least_squares_and_the_noise_estimate_is_passed_on(mlp, pr
 def test_the_estimator_can_be_adapted_to_another_target_without_another_pass(mlp, problem, features_of):
     model = mlp(bias=True)
     ols = spar_head(model, problem.source, method="ols")
-    again = ols.estimator.adapted(features_of(model.body, problem.Z).astype("f4"))
+    again = copy.copy(ols.estimator).adapt(features_of(model.body, problem.Z).astype("f4"))
     spar = spar_head(model, problem.source, problem.target)
     np.testing.assert_allclose(again.coef_, spar.estimator.coef_, rtol=1e-5, atol=1e-6)
 

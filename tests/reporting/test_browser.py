@@ -210,7 +210,7 @@ def awkward():
     labels = np.column_stack([y, np.ones(60)])
     return {
         "prices": report(
-            BayesSpARRegressor(rule="chi2").fit(X, y),
+            BayesSpARRegressor(alpha=0.999).fit(X, y),
             Z,
             columns=names,
             target_groups=groups,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyspar import PCRRegressor, SpARRegressor
+from pyspar import SpARRegressor
 
 da = pytest.importorskip("dask.array", reason="needs: pip install 'pyspar[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs: pip install 'pyspar[dask]'")
@@ -77,14 +77,11 @@ def test_arrays_with_unknown_sizes_are_supported(problem, in_memory, assert_same
     assert_same(SpARRegressor().fit(X[keep], y[keep]).adapt(problem.Z), in_memory)
 
 
-def test_weights_several_outputs_and_pcr_are_supported(problem):
+def test_weights_several_outputs_are_supported(problem):
     Y = np.column_stack([problem.y, problem.y * 2 + 1])
     parts = [da.from_array(a, chunks=(700, *a.shape[1:])) for a in (problem.X, Y, problem.w)]
     np.testing.assert_allclose(
         SpARRegressor().fit(*parts).coef_, SpARRegressor().fit(problem.X, Y, problem.w).coef_, rtol=1e-9, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        PCRRegressor(3).fit(*parts).coef_, PCRRegressor(3).fit(problem.X, Y, problem.w).coef_, rtol=1e-8, atol=1e-12
     )
 
 

@@ -63,7 +63,7 @@ def test_every_format_gives_the_coefficients_of_the_rows_in_memory(table, write,
     reports = []
     found = moments_of_file(rows, label=label, progress=lambda *done: reports.append(done))
     reference = SpARRegressor().fit(table.drop(columns="y"), table["y"])
-    np.testing.assert_allclose(SpARRegressor().fit_moments(found).coef_, reference.coef_, rtol=1e-10)
+    np.testing.assert_allclose(SpARRegressor().fit(found).coef_, reference.coef_, rtol=1e-10)
     assert found.names == tuple(features)
     assert found.rows == len(table)
     assert reports[-1] == (len(table), rows.n_bytes)
@@ -74,7 +74,7 @@ def test_every_format_gives_the_coefficients_of_the_rows_in_memory(table, write,
 def test_a_file_adapts_an_estimator_as_its_rows_do(table, write, kind):
     path = write(table, kind)
     label, features = names_of(open_rows(path), table)
-    est = SpARRegressor().fit_moments(moments_of_file(path, label=label))
+    est = SpARRegressor().fit(moments_of_file(path, label=label))
     est.adapt(moments_of_file(path, features=features))
     reference = SpARRegressor().fit(table.drop(columns="y"), table["y"]).adapt(table.drop(columns="y"))
     np.testing.assert_allclose(est.coef_, reference.coef_, rtol=1e-9, atol=1e-12)
@@ -352,7 +352,7 @@ from pyspar import SpARRegressor
 from pyspar.sources.files import moments_of_file, open_rows
 
 rows = open_rows(sys.argv[1], batch_bytes=2_000_000)
-SpARRegressor().fit_moments(moments_of_file(rows, label="x0"))
+SpARRegressor().fit(moments_of_file(rows, label="x0"))
 try:  # getrusage returns the peak of the parent process if that is higher
     lines = open("/proc/self/status").read().splitlines()
     print(next(line for line in lines if line.startswith("VmHWM")).split()[1])

@@ -31,10 +31,9 @@ def test_any_split_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, as
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 2999])
-@pytest.mark.parametrize("solver", ["auto", "qr"])
-def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, assert_same, size, solver):
+def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, assert_same, size):
     batches = [(problem.X[i : i + size], problem.y[i : i + size]) for i in range(0, 3000, size)]
-    assert_same(SpARRegressor(solver=solver).fit_batches(batches).adapt(problem.Z), in_memory)
+    assert_same(SpARRegressor().fit_batches(batches).adapt(problem.Z), in_memory)
 
 
 def test_ten_thousand_float32_batches_keep_their_accuracy(problem):
@@ -154,7 +153,7 @@ def test_reading_ahead_raises_the_error_of_the_reader_and_stops_when_closed():
 def test_moments_can_be_added_with_sum(problem):
     parts = [Moments.of(problem.X[i : i + 1000], problem.y[i : i + 1000]) for i in (0, 1000, 2000)]
     whole = SpARRegressor().fit(problem.X, problem.y)
-    np.testing.assert_allclose(SpARRegressor().fit_moments(sum(parts)).coef_, whole.coef_, rtol=1e-10)
+    np.testing.assert_allclose(SpARRegressor().fit(sum(parts)).coef_, whole.coef_, rtol=1e-10)
     assert repr(sum(parts)) == "Moments(3,000 rows, 12 features, 1 outputs)"
 
 

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 from pyspar import Moments, SpARRegressor
-from pyspar.core.spectrum import use_algebra
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar.sources.torch import DeviceAlgebra, moments_of_loader, moments_of_tensors  # noqa: E402
+from pyspar.sources.torch import eigen_on, moments_of_loader, moments_of_tensors  # noqa: E402
 
 
-@pytest.mark.parametrize("solver", ["auto", "qr"])
-def test_tensors_give_the_fit_of_arrays(problem, in_memory, assert_same, solver):
+def test_tensors_give_the_fit_of_arrays(problem, in_memory, assert_same):
     X, y, Z = (torch.tensor(a) for a in (problem.X, problem.y, problem.Z))
-    est = SpARRegressor(solver=solver).fit(X, y).adapt(Z)
+    est = SpARRegressor().fit(X, y).adapt(Z)
     assert_same(est, in_memory)
     predicted = est.predict(Z)
     assert isinstance(predicted, torch.Tensor)
@@ -121,21 +119,14 @@ def test_invalid_tensors_are_refused(problem):
         est.fit_batches([(X[:5], y[:5]), (X[:5, :3], y[:5])])
 
 
-def test_the_algebra_of_a_device_is_used_and_gives_the_same_fit(problem, in_memory, assert_same):
-    # The CPU is used as the device. The test checks that the results of the other algebra are used and correct.
-    class Counting(DeviceAlgebra):
-        calls = 0
+def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_same, monkeypatch):
+    # The CPU is used as the device. The test checks that the other function is used and correct.
+    calls = []
 
-        def gram_eigen(self, root):
-            Counting.calls += 1
-            return super().gram_eigen(root)
+    def eigen(root):
+        calls.append(root.shape)
+        return eigen_on(torch.device("cpu"))(root)
 
-        def overlap_sums(self, V, E, weights):
-            Counting.calls += 1
-            return super().overlap_sums(V, E, weights)
-
-    with use_algebra(Counting(torch.device("cpu"))):
-        assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
-    assert Counting.calls == 3
-    SpARRegressor().fit(problem.X, problem.y)
-    assert Counting.calls == 3
+    monkeypatch.setattr("pyspar.estimators.base.eigen_on_device_of", lambda data: eigen)
+    assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
+    assert len(calls) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import fields, replace
 from functools import partial
@@ -41,7 +42,7 @@ def paths(files, source, target):
     return tuple(map(Path, files(source[[*COLUMNS, "price"]], target[[*COLUMNS, "price"]])))
 
 
-@pytest.mark.parametrize("method", ["bayes", "spar", "ols", "pcr"])
+@pytest.mark.parametrize("method", ["bayes", "spar", "ols"])
 @pytest.mark.parametrize("alpha", [None, 0.9])
 @pytest.mark.parametrize("labelled", [True, False])
 def test_both_pipelines_give_the_same_account(files, source, target, small_batches, tmp_path, method, alpha, labelled):
@@ -102,7 +103,7 @@ def test_bayes_is_the_default_and_predicts_like_the_regressor(paths, source, tar
 def test_with_a_confidence_bayes_uses_the_rule_of_the_paper(paths, source, target, tmp_path):
     account = adapt_files(Request(*paths, "price", alpha=0.9), output=Output(tmp_path / "p.npy"))
     X, Z = standardised(source, target)
-    est = BayesSpARRegressor(rule="chi2", alpha=0.9).fit(X, source["price"]).adapt(Z)
+    est = BayesSpARRegressor(alpha=0.9).fit(X, source["price"]).adapt(Z)
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), est.predict(Z), rtol=1e-10)
     assert "0.9" in account.chosen
     assert account.directions.removed == est.adaptation_.removed.sum() > 0
@@ -121,7 +122,7 @@ def test_the_expected_error_of_spar_is_the_forecast_of_the_regressor(paths, sour
     (inspected,) = inspect_files(Request(*paths, "price")).inspection.outputs
     X, Z = standardised(source, target)
     plain = pyspar.SpARRegressor().fit(X, source["price"])
-    adapted = plain.adapted(Z)
+    adapted = copy.copy(plain).adapt(Z)
     assert account.directions.removed == int(adapted.adaptation_.removed.sum()) == 1
     for forecast, est in ((account.before, plain), (account.after, adapted)):
         own = est.expected_rmse(Z)
@@ -240,7 +241,7 @@ def test_a_float32_column_does_not_round_the_other_columns(tmp_path):
         assert account.scored.model.rmse < 0.02
 
 
-@pytest.mark.parametrize(("method", "sign"), [("ridge", 1), ("pcr", -1)])
+@pytest.mark.parametrize(("method", "sign"), [("ridge", 1)])
 def test_the_choice_of_ridge_and_pcr_leaves_groups_out(tmp_path, method, sign):
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 5)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pyspar.tables.watch import WatchRequest, watch_files
 
 from pyspar.errors import InputError
 from pyspar.sources.files.number_text import infer_format
@@ -15,7 +16,6 @@ from pyspar.tables import reduce
 from pyspar.tables.adapt import adapt_files
 from pyspar.tables.inputs import Request
 from pyspar.tables.predict import predict_file
-from pyspar.tables.watch import WatchRequest, watch_files
 from pyspar.tables.write import Output
 
 STREAM = pytest.mark.parametrize("stream", [False, True])

@@ -109,7 +109,7 @@ def test_other_columns_are_ignored_and_the_id_is_unchanged(adapt, source, target
     assert pd.read_csv(tmp_path / "p.csv", dtype=str)["home"].tolist() == target["home"].tolist()
 
 
-@pytest.mark.parametrize("method", ["bayes", "spar", "ols", "pcr"])
+@pytest.mark.parametrize("method", ["bayes", "spar", "ols"])
 def test_a_pipeline_saved_from_a_stream_predicts_raw_tables(adapt, source, target, tmp_path, method):
     out, model = tmp_path / "p.npy", tmp_path / "m.skops"
     adapt(source[NUMBERS], target[NUMBERS], stream=True, method=method, output=out, save=model)
@@ -239,7 +239,7 @@ def test_infinity_is_refused(adapt, source, target):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"method": "ridge"}, "ridge .*bayes, spar, ols or pcr"),
+        ({"method": "ridge"}, "ridge .*bayes, spar or ols"),
         ({"identity": "price"}, "--id.*'price'"),
         ({"identity": "nobody"}, "'nobody'"),
         ({"drop": ("price",)}, "--drop.*'price'"),

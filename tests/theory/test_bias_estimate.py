@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyspar.core.adapt import adapt, top_k_rule
-from pyspar.core.belief import flat_belief
 from pyspar.core.moments import Moments
+from pyspar.core.regression import fit_ols
 from pyspar.theory import bias_terms
 
 
@@ -21,7 +21,7 @@ def test_the_bias_of_a_given_set_is_estimated_without_bias_and_with_the_right_ma
     source_free = Moments.of(Z)
     rule = partial(top_k_rule, k=3)  # by variance, which the labels do not change: a given set
     noise = rng.normal(size=(n, repeats)) * sigma
-    belief = flat_belief(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
+    belief = fit_ols(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
     exact = type(belief)(**{**belief.__dict__, "sigma": np.full(repeats, sigma)})
     found = adapt(exact, source_free, rule)
     raw = np.where(found.removed, found.bias_hat - found.var, 0.0).sum(axis=0)

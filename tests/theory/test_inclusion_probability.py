@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2, ncx2
 
 from pyspar.theory import (
-    FlatBelief,
     Moments,
+    OLSFit,
     Spectrum,
     Terms,
     adapt,
@@ -33,7 +33,7 @@ def simulated():
     std = sigma * np.sqrt(((np.linalg.pinv(X).T @ V) ** 2).sum(axis=0))
     w_star = V @ (np.sqrt(RATIOS) * std)  # so that Bias_j / Var_j is RATIOS[j]
     w_hat = np.linalg.pinv(X) @ ((X @ w_star)[:, None] + sigma * rng.normal(size=(n, DRAWS)))
-    belief = FlatBelief(
+    belief = OLSFit(
         w_hat, Spectrum.of(X), np.zeros(d), np.zeros(DRAWS), float(n), centred=False, sigma=np.full(DRAWS, sigma)
     )
     target = Moments.of(Z)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from pyspar.theory import (
-    FlatBelief,
     Moments,
+    OLSFit,
     Spectrum,
     adapt,
     bias_terms,
-    flat_belief,
+    fit_ols,
     ols_risk,
     oracle_rule,
     projected_risk,
@@ -131,7 +131,7 @@ def test_with_an_intercept_the_risk_before_is_the_average_loss_of_least_squares_
     Z = rng.normal(size=(m, d)) * 2.0 + 5.0 + centre_shift
     w_star, intercept = rng.normal(size=d), 7.0
     truth = intercept + X @ w_star
-    belief = flat_belief(Moments.of(X, truth + sigma * rng.normal(size=n)), fit_intercept=True)
+    belief = fit_ols(Moments.of(X, truth + sigma * rng.normal(size=n)), fit_intercept=True)
     known = dataclasses.replace(belief, sigma=np.array([sigma]))
     adaptation = adapt(known, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool))
 
@@ -150,7 +150,7 @@ def test_the_estimated_bias_exceeds_the_bias_by_the_variance_on_average(rng):
     w_hat = simulated_weights(X, w_star, sigma, rng, draws)
     x = Spectrum.of(X)
     zero = np.zeros(5)
-    belief = FlatBelief(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
+    belief = OLSFit(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
     samples = adapt(belief, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).bias_hat
     # Bias and Var by their definitions, from a plain SVD and the covariance of the pseudoinverse.
     _, lam, Vt = np.linalg.svd(Z, full_matrices=False)

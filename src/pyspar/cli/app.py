@@ -19,8 +19,6 @@ from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
 from pyspar.terminal import EXIT_CODES, Progress, handle_errors, print_json, show_progress
 
-ALARM = 3
-"""The exit code of ``spar watch`` if the last batch raises the alarm."""
 _UsageError: Any = typer.BadParameter.__base__
 """The base of all errors in arguments. Its module depends on the version of typer."""
 
@@ -265,64 +263,6 @@ def predict(
         )  # fmt: skip
 
     _run("predict", work, json=json, debug=debug)
-
-
-@app.command(
-    short_help="Watch a target that arrives in files.",
-    epilog="Exit codes: 0 no alarm, 3 the last batch raised the alarm, 2 error, 130 stopped. "
-    "Example: spar watch model.skops incoming/ --once",
-)
-def watch(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL_OR_SOURCE",
-            help="A .skops file of spar adapt --save, saved without --use-target-labels, or labelled rows.",
-        ),
-    ],
-    paths: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILES", help="The target: each file is one batch.")],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            help="The label column of the source, and of batches with labels. The default is the label of the model."
-        ),
-    ] = None,
-    limit: Annotated[
-        float | None, typer.Option(help="The largest tolerable RMSE. The default is the error at home.")
-    ] = None,
-    window: Annotated[int, typer.Option(help="The number of recent batches that are judged together.")] = 1,
-    once: Annotated[bool, typer.Option("--once", help="Read the files that exist, and stop.")] = False,
-    seconds: Annotated[float, typer.Option(help="The time between two readings of a folder.")] = 10.0,
-    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for each batch.")] = False,
-    identity: options.Identity = None,
-    drop: options.Drop = None,
-    groups: options.Groups = None,
-    debug: options.Debug = False,
-) -> None:
-    """Watch a target that arrives in files, and raise an alarm if the error is too large.
-
-    There is an alarm if the lower end of the 95 % interval of the RMSE exceeds the limit. Labels in a batch measure the
-    RMSE; otherwise it is a forecast.
-    """
-    is_alarm, failed = False, False
-    with handle_errors(debug=debug, stopped="stopped"):
-        watching: Any = need("pyspar.tables.watch", "cli")
-        request = watching.WatchRequest(
-            model, tuple(paths), label, limit, window, once, seconds, identity, tuple(drop or ()), groups
-        )
-        if note := watching.describe_empty_folders(request):
-            show.print_line(note, stderr=True)
-        for account in watching.watch_files(request):
-            if json:
-                print_json(as_json.describe_batch(account), indent=None)
-            else:
-                show.print_batch(account)
-            failed = failed or account.state is None
-            is_alarm = account.state.alarm if account.state is not None else is_alarm
-    if is_alarm:
-        raise typer.Exit(ALARM)
-    if failed:
-        raise typer.Exit(2)
 
 
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
     from pyspar.tables.summarize import SummaryAccount
-    from pyspar.tables.watch import WatchAccount
 
 _ERRORS = ("rmse", "interval80", "interval95")
 _SENTENCES = ("outcome", "severity", "headline", "comparison", "not_covered", "experience", "base_rate", "recommended")
@@ -87,31 +86,6 @@ def describe_predict(account: PredictAccount) -> dict[str, Any]:
     errors = account.errors
     true = None if errors is None else {"rows": errors.n, "model": errors.rmse}
     return _finish("predict", **_select(account, "rows", "level"), true=true, **_select(account, "notes", "output"))
-
-
-def describe_batch(account: WatchAccount) -> dict[str, Any]:
-    """Return one batch of ``spar watch``."""
-    state = account.state
-    if state is None:
-        return {"file": str(account.path), "error": account.error}
-    expected, measured = state.adapted[0], state.measured[0]
-    return _to_plain(
-        file=str(account.path),
-        **_select(state, "batch"),
-        rows=round(state.rows),
-        **_select(state, "alarm", "above_limit"),
-        limit=state.limits[0],
-        expected=expected.rmse,
-        **_select(expected, "interval80", "interval95"),
-        expected_not_adapted=state.before[0].rmse,
-        measured=measured.rmse if measured.n else None,
-        measured_interval95=measured.interval() if measured.n else None,
-        measured_labels=measured.n,
-        labels=state.labels,
-        relation_p_value=state.relation_p_value if state.labels else None,
-        relation_changed=state.relation_changed,
-        notes=account.notes,
-    )
 
 
 def _finish(command: str, /, **result: Any) -> dict[str, Any]:

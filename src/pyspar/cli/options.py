@@ -16,7 +16,7 @@ FILES = (
 )
 
 
-Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge", "pcr"])
+Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge"])
 """The method; only bayes and spar use the target."""
 Features = StrEnum("Features", ["all", "num"])
 """Which columns to use."""

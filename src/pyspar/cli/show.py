@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyspar.tables.label import LabelAccount
     from pyspar.tables.predict import PredictAccount
     from pyspar.tables.summarize import SummaryAccount
-    from pyspar.tables.watch import WatchAccount
 
 Lines = Iterator[tuple[str, ...]]
 """The label of each line, which is empty if it is that of the line before, its text, and its style if it has one."""
@@ -43,7 +42,7 @@ _CORRECTED_STEP = "Use the corrected predictions. More labels (spar label choose
 _MAX_LENGTH = 2000
 _MAX_LINES = 8
 """The largest number of lines with the same label."""
-_METHODS = {"ols": "least squares, not adapted", "ridge": "ridge regression", "pcr": "principal component regression"}
+_METHODS = {"ols": "least squares, not adapted", "ridge": "ridge regression"}
 
 
 def choose_next_step(account: AdaptAccount) -> str:
@@ -209,22 +208,6 @@ def list_predict(account: PredictAccount) -> Lines:
     yield from _list_notes(None, account.notes)
     intervals = "no intervals" if account.level is None else f"intervals at level {account.level:g}"
     yield "wrote", f"{account.output} ({count_noun(account.rows, 'prediction')}, {intervals})"
-
-
-def print_batch(account: WatchAccount) -> None:
-    """Print one batch of ``spar watch``. If it cannot be used, print the reason to stderr."""
-    state = account.state
-    if state is None:
-        print_line(f"error: {account.path.name}: {account.error}", stderr=True)
-        return
-    after = state.adapted[0]
-    text = (
-        f"{state.verdict:<8} {account.path.name}: expected RMSE {format_number(after.rmse)} (95 %: "
-        f"{format_interval(after.interval95)}), limit {format_number(state.limits[0])}, "
-        f"{count_noun(round(state.rows), 'row')}"
-    )
-    text = "; ".join(filter(None, [text, state.describe_labels(), *account.notes]))
-    print_line(text, style="red" if state.alarm else "yellow" if state.above_limit else "")
 
 
 def print_line(text: str, *, style: str = "", stderr: bool = False) -> None:

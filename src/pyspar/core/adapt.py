@@ -1,6 +1,6 @@
-"""Algorithm 1: evaluate the belief along the target's directions, choose the set S by a rule, and project it out.
+"""Algorithm 1: evaluate a fit along the target's directions, choose the set S by a rule, and project it out.
 
-A rule maps the belief along each direction (``Terms``) to the mask of the set S, directions x outputs.
+A rule maps the fit along each direction (``Terms``) to the mask of the set S, directions x outputs.
 """
 
 from __future__ import annotations
@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
 
 import numpy as np
 from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
 
-from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.belief import Belief, RidgeBelief
-from pyspar.core.moments import Moments
-from pyspar.core.roots import root_sum_squares
-from pyspar.core.spectrum import Spectrum, complete_spectrum, outside_share
+from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
+from pyspar.core.regression import Fit
+from pyspar.core.spectrum import Eigen, Spectrum, complete_spectrum, outside_share
 
 WEIGHT_ROUNDING = 3e-14
 """Weights below this share of the largest weight count as zero."""
@@ -25,25 +22,56 @@ SHARE_ROUNDING = 1e-9
 """Removed shares within this distance of 0 or 1 are rounded."""
 
 
+def adapt(
+    fit: Fit,
+    target: Moments,
+    rule: Rule,
+    *,
+    include_source_directions: bool = False,
+    eigen: Eigen | None = None,
+) -> Adaptation:
+    r"""Remove the target directions that the rule selects from the weights.
+
+    .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
+
+    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions in which the target does not vary keep
+    ``w_hat``. With ``include_source_directions`` the rule is also applied to those of them in which the source varies.
+    """
+    z = Spectrum.about(target, fit.x_mean, eigen)  # lambda_z and the directions e_z, about the source mean
+    if include_source_directions:
+        z = complete_spectrum(z, fit.x)
+    terms = terms_of(fit, z)  # <w_hat, e_z> and its standard deviation: the roots of Bias and Var without lambda_z
+    removed = rule(terms)
+    w_proj = fit.w_hat - z.V @ (removed * terms.mean)
+    if include_source_directions:  # these directions span all weights, and the sum of what is kept has exact zeros
+        w_proj = z.V @ (~removed * terms.mean)
+    return Adaptation(
+        w_hat=fit.w_hat,
+        w_proj=w_proj,
+        removed=removed,
+        terms=terms,
+        x=fit.x,
+        z=z,
+        sigma2=fit.sigma2,
+        n_source=fit.weight,
+        n_target=target.weight,
+        mean_risk=target.weight * fit.relative_mean_variance * fit.sigma2,
+        posterior=fit.posterior,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The belief along each target direction: ``<w_hat, e_j>`` and its standard deviation.
+    """A fit along each target direction: ``<w_hat, e_j>`` and its standard deviation.
 
-    Both are stored unsquared and without ``lambda_z``, which scales both alike.
+    Both are stored unsquared and without ``lambda_z``, which scales both alike. ``degrees`` are the degrees of freedom
+    of the noise estimate in ``std``; infinite if a rule treats the noise as known.
     """
 
     lam: Vector
     mean: Matrix
     std: Matrix
     degrees: float = np.inf
-    """Degrees of freedom of the noise estimate in ``std``; infinite if a rule treats the noise as known."""
-    robust_std: Matrix | float = 0.0
-    """The standard deviation of the mean if the noise differs between rows; zero if it is not known."""
-
-    @property
-    def test_std(self) -> Matrix:
-        """The standard deviation that a test compares with the mean: the larger of both, or zero if ``std`` is."""
-        return np.where(self.std > 0.0, np.maximum(self.std, self.robust_std), 0.0)
 
     @property
     def var(self) -> Matrix:
@@ -60,14 +88,13 @@ Rule = Callable[[Terms], Mask]
 """A function that maps the terms to the set S, directions x outputs."""
 
 
-def terms_of(belief: Belief, z: Spectrum) -> Terms:
-    """Evaluate the belief along the target's directions."""
-    robust_std = belief.robust_std_along(z.V) if isinstance(belief, RidgeBelief) else 0.0
-    return Terms(z.lam, z.V.T @ belief.w_hat, belief.std_along(z.V), belief.degrees, robust_std)
+def terms_of(fit: Fit, z: Spectrum) -> Terms:
+    """Evaluate a fit along the target's directions."""
+    return Terms(z.lam, z.V.T @ fit.w_hat, fit.std_along(z.V), fit.degrees)
 
 
 def keep_rule(terms: Terms) -> Mask:
-    """Remove no direction: the estimate is the belief's mean.
+    """Remove no direction: the weights are those of the fit.
 
     >>> keep_rule(Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))).ravel()
     array([False, False])
@@ -84,7 +111,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
 
     Paper: ``eq:spar_set``. The code compares square roots without ``lambda_z``, which cancels. If ``terms.degrees`` is
     finite, the quantile is that of F with 1 and ``terms.degrees`` degrees of freedom, which accounts for the estimated
-    noise. If ``terms.robust_std`` is known, the larger standard deviation is used.
+    noise.
 
     >>> terms = Terms(np.ones(2), np.array([[3.0], [4.0]]), np.ones((2, 1)))
     >>> chi2_rule(terms, alpha=0.999).ravel()    # the threshold on |mean| / std is 3.29
@@ -94,7 +121,7 @@ def chi2_rule(terms: Terms, *, alpha: float) -> Mask:
         return np.ones(terms.mean.shape, dtype=bool)
     threshold = chi2_threshold(alpha, terms.degrees)
     # A standard deviation of zero means an exact fit or a direction outside the source: removing it has no benefit.
-    return np.asarray((np.abs(terms.mean) <= threshold * terms.test_std) & (terms.std > 0.0))
+    return np.asarray((np.abs(terms.mean) <= threshold * terms.std) & (terms.std > 0.0))
 
 
 def top_k_rule(terms: Terms, *, k: int) -> Mask:
@@ -112,30 +139,9 @@ def top_k_rule(terms: Terms, *, k: int) -> Mask:
     return removed
 
 
-RuleName = Literal["keep", "chi2", "refit"]
-"""The rules that :class:`pyspar.BayesSpARRegressor` offers by name."""
-
-
-def select_rule(name: RuleName, alpha: float) -> Rule:
-    """Return the rule of a name as a function of the terms; "refit" starts from the directions of "chi2"."""
-    by_test: Rule = partial(chi2_rule, alpha=float(alpha))
-    return dict[RuleName, Rule](keep=keep_rule, chi2=by_test, refit=by_test)[name]
-
-
-def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
-    """Return the alpha at which the chi-squared rule removes each direction, and ``1 - alpha`` without cancellation.
-
-    >>> alpha, doubt = removal_alpha(Terms(np.ones(1), np.array([[4.0]]), np.ones((1, 1))))
-    >>> alpha.round(5).item(), doubt.round(8).item()
-    (0.99994, 6.334e-05)
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.test_std)
-    # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
-    if np.isinf(terms.degrees):
-        return erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
-    doubt = 2.0 * stdtr(terms.degrees, -distance)
-    return 1.0 - doubt, doubt
+def rule_at(alpha: float | None) -> Rule:
+    """Return the chi-squared rule at a confidence; None keeps every direction."""
+    return keep_rule if alpha is None else partial(chi2_rule, alpha=float(alpha))
 
 
 def chi2_threshold(alpha: float, degrees: float = np.inf) -> float:
@@ -147,6 +153,22 @@ def chi2_threshold(alpha: float, degrees: float = np.inf) -> float:
     return float(stdtrit(degrees, (1.0 + alpha) / 2.0))
 
 
+def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
+    """Return the alpha at which the chi-squared rule removes each direction, and the p-value ``1 - alpha``.
+
+    >>> alpha, p_value = removal_alpha(Terms(np.ones(1), np.array([[4.0]]), np.ones((1, 1))))
+    >>> alpha.round(5).item(), p_value.round(8).item()
+    (0.99994, 6.334e-05)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std)
+    # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
+    if np.isinf(terms.degrees):
+        return erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
+    p_value = 2.0 * stdtr(terms.degrees, -distance)
+    return 1.0 - p_value, p_value
+
+
 @dataclass(frozen=True, eq=False)
 class Adaptation:
     """Every number of one adaptation.
@@ -154,8 +176,8 @@ class Adaptation:
     Attributes
     ----------
     w_hat, w_proj : arrays of shape (D, K)
-        The weights of the belief before and after the removal of S. For BayesSpARRegressor these are corrections to
-        the centre, for features divided by their units.
+        The weights before and after the removal of S. For BayesSpARRegressor these are corrections to
+        the centre, for features divided by their scales.
     removed : array of bool, of shape (directions, K)
         The set S, one column per output.
     terms : Terms
@@ -169,8 +191,7 @@ class Adaptation:
     mean_risk : array of shape (K,)
         The contribution of the uncertain intercept to every risk below: ``M sigma^2 / N``, zero without an intercept.
     scale : array of shape (K,), or 1
-        The factor by which the rule "refit" scaled the correction. It is below 1 if the correction changes the
-        predictions more on the target than on the source.
+        The factor by which the refit of a head scaled its change (:mod:`pyspar.core.refit`).
     posterior : bool
         Whether the terms are a posterior of the weights. If so, every risk below is an expectation given the data, and
         removing a direction keeps its ``Var``. Otherwise the risks are the paper's, and it removes its ``Var``.
@@ -242,10 +263,10 @@ class Adaptation:
         ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
         """
         if self.posterior:
-            return root_sum_squares(2.0 * np.sqrt(self.var) * np.abs(self._change))
+            return column_norms(2.0 * np.sqrt(self.var) * np.abs(self._change))
         bias = np.maximum(self.bias_hat - self.var, 0.0)
         std = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
-        return root_sum_squares(np.where(self.removed, std, 0.0))
+        return column_norms(np.where(self.removed, std, 0.0))
 
     @property
     def risk_after(self) -> Vector:
@@ -282,37 +303,6 @@ class Adaptation:
         )
 
 
-def adapt(belief: Belief, target: Moments, rule: Rule, *, include_source_directions: bool = False) -> Adaptation:
-    r"""Remove the target directions that the rule selects from the weights.
-
-    .. math:: w_\mathrm{proj} = \hat w - \sum_{e \in S} \langle \hat w, e \rangle e
-
-    Paper: ``algo:main_algo``, ``eq:projected_regressor``. Directions in which the target does not vary keep
-    ``w_hat``. With ``include_source_directions`` the rule is also applied to those of them in which the source varies.
-    """
-    z = Spectrum.about(target, belief.x_mean)
-    if include_source_directions:
-        z = complete_spectrum(z, belief.x)
-    terms = terms_of(belief, z)
-    removed = rule(terms)
-    # The directions of source and target span all weights. Summing the kept components, instead of subtracting the
-    # removed ones, gives exact zeros.
-    w_proj = z.V @ (~removed * terms.mean) if include_source_directions else belief.w_hat - z.V @ (removed * terms.mean)
-    return Adaptation(
-        w_hat=belief.w_hat,
-        w_proj=w_proj,
-        removed=removed,
-        terms=terms,
-        x=belief.x,
-        z=z,
-        sigma2=np.square(belief.sigma),
-        n_source=belief.weight,
-        n_target=target.weight,
-        mean_risk=target.weight * belief.relative_mean_variance * np.square(belief.sigma),
-        posterior=belief.posterior,
-    )
-
-
 def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
     """Return the share of the weight along each direction that adapting removed, 0 to 1; 0 if the weight grew.
 
@@ -324,64 +314,3 @@ def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
     share = np.clip(1.0 - length_after / np.where(nonzero, length, 1.0), 0.0, 1.0)
     share = np.where(np.abs(share - np.round(share)) < SHARE_ROUNDING, np.round(share), share)
     return np.where(nonzero, share, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class AlphaPath:
-    """The alpha at which each target direction is removed as alpha rises from 0 to 1.
-
-    ``alpha`` and ``doubt`` have one row per direction and one column per output. The rule removes a direction at
-    ``alpha`` and above. ``doubt`` is ``1 - alpha`` without cancellation, so directions far beyond 0.999 remain
-    distinguishable.
-    """
-
-    alpha: Matrix
-    doubt: Matrix
-    adaptation: Adaptation
-
-    def removed_at(self, alpha: float) -> Mask:
-        """Return the set S at an alpha, directions x outputs."""
-        return chi2_rule(self.adaptation.terms, alpha=alpha)
-
-    def weights_at(self, alpha: float) -> Matrix:
-        """Return the weights after removing the set S at an alpha, features x outputs.
-
-        For a BayesSpARRegressor these are corrections to the centre, for features divided by ``units_``.
-        """
-        removed = self.removed_at(alpha) * self.adaptation.terms.mean
-        return np.asarray(self.adaptation.w_hat - self.adaptation.z.V @ removed)
-
-    def steps(self, output: int = 0) -> Vector:
-        """Return the alphas at which the set S changes for an output, in ascending order."""
-        return np.unique(self.alpha[self.adaptation.terms.std[:, output] > 0.0, output])
-
-
-def alpha_path(adapted: Any) -> AlphaPath:
-    """Return for each target direction the alpha at which the paper's rule removes it.
-
-    After ``rule="refit"``, further directions may have been removed by its second test, which the path does not show.
-
-    Parameters
-    ----------
-    adapted : an adapted SpARRegressor or BayesSpARRegressor, or an Adaptation
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pyspar import SpARRegressor, alpha_path
-    >>> rng = np.random.default_rng(0)
-    >>> X, Z = rng.normal(size=(200, 2)) * [1, 0.01], rng.normal(size=(200, 2))
-    >>> est = SpARRegressor(fit_intercept=False).fit(X, X[:, 0] + rng.normal(size=200)).adapt(Z)
-    >>> path = alpha_path(est)
-    >>> bool((path.removed_at(0.999) == est.adaptation_.removed).all())
-    True
-    >>> path.removed_at(0.0).any(), path.removed_at(1.0).all()
-    (np.False_, np.True_)
-    """
-    adaptation = adapted if isinstance(adapted, Adaptation) else getattr(adapted, "adaptation_", None)
-    if not isinstance(adaptation, Adaptation):
-        raise TypeError(
-            f"alpha_path requires an adapted regressor or an Adaptation, got {type(adapted).__name__}; call fit(X, y) "
-            "and adapt(Z) first."
-        )
-    return AlphaPath(*removal_alpha(adaptation.terms), adaptation)

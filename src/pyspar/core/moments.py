@@ -1,61 +1,48 @@
 """Moments: a mergeable summary of a data set in D x D numbers, sufficient for SpAR.
 
 For ``A = [1 | X | Y]`` with row weights, Moments stores a root R with ``R'R = A'A``. Moments of batches, or of parts on
-a cluster, can be added, and the rows are not needed again.
+a cluster, can be added, and the rows are not needed again. Every root has the form ``[[r, r * mean], [0, C]]`` with C a
+root of the scatter about the mean, so centring means dropping the first row.
+
+There are three ways to a root:
+
+* No more rows than columns are a root already, apart from this form.
+* Otherwise the root follows from the Gram matrix ``A'A`` of one pass over the rows. Squaring halves the digits, so
+  directions that are shorter than a thousandth of the longest are measured again, from the rows (:func:`gram_root`).
+* Roots are merged by QR, which loses no digits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
 
-from pyspar.core.arrays import EPS64, VALUE_RANGE, Matrix, Vector
-from pyspar.core.extremes import ExtremeValues
-from pyspar.core.roots import GRAM_BLUR, WeightedRows, cut_rows, gram_root, merge_roots, qr_root, root_sum_squares
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+"""Rows, roots, eigenvectors (one per column), or weights (features x outputs)."""
+Mask: TypeAlias = NDArray[np.bool_]
+"""The set S: which directions are removed, directions x outputs."""
 
-Solver = Literal["auto", "gram", "qr"]
-WeightMeaning = Literal["counts", "importance"]
-"""The meaning of a row's weight: the number of copies of the row, or its importance relative to other rows."""
-
+EPS64 = float(np.finfo(np.float64).eps)
+VALUE_RANGE = (1e-60, 1e60)
+"""The size of the values of a column. Fourth powers of values in this range neither overflow nor underflow."""
 ROUNDING_SLACK = 8.0
 """The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
-CONSTANT_SHARE = ROUNDING_SLACK * EPS64
-"""A feature whose spread is below this share of its root mean square is constant up to rounding."""
+GRAM_SPREAD = 1e-3
+"""The share of the largest singular value, for columns of unit length, down to which a product keeps eleven digits."""
+OFFSET_LIMIT = 8.0
+"""Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
+TAIL_ROWS = 2000
+"""Skewness and kurtosis are measured on at most this many rows."""
 
-
-class Marginals(NamedTuple):
-    """The distribution of each of D features by itself.
-
-    ``spread`` is zero for constant features. ``tails`` (2, D) are skewness and kurtosis: the means of the third and
-    fourth powers of the standardised values.
-    """
-
-    weight: float
-    mean: Vector
-    spread: Vector
-    tails: Matrix
-
-    def unit(self) -> tuple[Vector, Vector]:
-        """Return what is subtracted from each feature, and the factor that it is multiplied by, to standardise it."""
-        varies = self.spread > 0.0
-        return self.mean, np.where(varies, 1.0 / np.where(varies, self.spread, 1.0), 0.0)
-
-    def merge(self, other: Marginals) -> Marginals:
-        """Return the distribution of the rows of both."""
-        weight = self.weight + other.weight
-        share = np.array([self.weight, other.weight]) / weight
-        means, spreads = np.array([self.mean, other.mean]), np.array([self.spread, other.spread])
-        mean = share @ means
-        steps = means - mean
-        spread = np.sqrt(share @ (np.square(spreads) + np.square(steps)))
-        unit = np.where(spread > 0.0, spread, 1.0)
-        s, e = spreads / unit, steps / unit
-        skewness, kurtosis = np.array([self.tails, other.tails]).swapaxes(0, 1)
-        third = share @ (skewness * s**3 + 3.0 * s**2 * e + e**3)
-        fourth = share @ (kurtosis * s**4 + 4.0 * skewness * s**3 * e + 6.0 * s**2 * e**2 + e**4)
-        return Marginals(weight, mean, spread, np.array([third, fourth]))
+# A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
+# larger blocks update the D x D sum less often.
+_BLOCK_BYTES, _IN_PLACE_BYTES = 4_000_000, 32_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +63,10 @@ class Moments:
         The sum of the squared weights; ``weight**2 / weight2`` is the effective number of rows.
     eps : array of shape (D,)
         The machine epsilon of the dtype in which each feature was *measured*.
-    blur : float
-        Directions shorter than this share of the rows' length are not resolved. Zero unless ``solver="gram"``.
     names : tuple of str
         The names of the features, if the rows had names.
     tails : array of shape (2, D), optional
-        Skewness and kurtosis of each feature: the means of the third and fourth powers of the standardised values. Zero
-        for constant features. None if unknown.
+        Skewness and kurtosis of each feature in a sample of the rows; zero for constant features. None if unknown.
 
     Examples
     --------
@@ -100,50 +84,35 @@ class Moments:
     weight: float
     weight2: float
     eps: Vector
-    blur: float = 0.0
     names: tuple[str, ...] = ()
     tails: Matrix | None = None
 
     @classmethod
-    def of(
-        cls,
-        X: Any,
-        Y: Any = None,
-        sample_weight: Any = None,
-        *,
-        solver: Solver = "auto",
-        eps: float | Vector | None = None,
-    ) -> Moments:
-        """Summarise rows. A weight of 2 equals two copies of the row.
+    def of(cls, X: Any, Y: Any = None, sample_weight: Any = None, *, eps: float | Vector | None = None) -> Moments:
+        """Summarise rows. A weight of 2 equals two copies of the row, and rows of weight zero are ignored.
 
-        ``solver="auto"`` computes the Gram matrix once and, for float64, again if the first product lost digits.
-        ``"gram"`` computes it exactly once. ``"qr"`` processes blocks of rows by QR (see ``pyspar.core.roots``).
         ``eps`` is the relative precision of the features, one number or one per feature. Set it if the dtype is finer
-        than the data (bfloat16 stored as float32).
-
-        The values of each column must be zero, or between 1e-60 and 1e60 in size.
+        than the data (bfloat16 stored as float32). The values of each column must be zero, or between 1e-60 and 1e60 in
+        size.
         """
         precision, names = measured_eps(X) if eps is None else eps, column_names(X)
-        data = _as_weighted_rows(X, Y, sample_weight)
-        measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (data.X.shape[1],))
+        X, Y, weight = check_rows(X, Y, sample_weight)
+        (n, d), k = X.shape, Y.shape[1]
+        measured = np.broadcast_to(np.asarray(precision, dtype=np.float64), (d,))
         if not ((measured > 0.0) & (measured < 1.0)).all():
             raise ValueError(f"eps must be between 0 and 1, got {eps!r}")
-        if solver == "qr" or (solver == "auto" and data.n_rows <= data.n_columns):
-            root = qr_root(data)
-        elif solver in ("auto", "gram"):
-            root = gram_root(data, refine=solver == "auto" and measured.min() <= EPS64)
-        else:
-            raise ValueError(f"solver must be 'auto', 'gram' or 'qr', got {solver!r}")
+        sqrt_weight = None if weight is None else np.sqrt(weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if n <= d + k:
+                root = _root_of_few_rows(X, Y, sqrt_weight)
+            else:
+                root = _root_of_rows(X, Y, sqrt_weight, exact=bool(measured.min() <= EPS64))
         if not np.isfinite(root).all():
-            raise ValueError(_describe_not_finite(data))
-        weight = weight2 = float(data.n_rows)
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight, dtype=np.float64)
-            weight, weight2 = float(weights.sum()), float(np.square(weights).sum())
-        blur = GRAM_BLUR if solver == "gram" else 0.0
-        moments = cls(root, len(measured), data.n_rows, weight, weight2, measured, blur, names)
+            raise ValueError(_describe_not_finite(X, Y))
+        total, total2 = (float(n), float(n)) if weight is None else (float(weight.sum()), float(weight @ weight))
+        moments = cls(root, d, n, total, total2, measured, names, measure_tails(X, weight))
         refuse_extremes(moments)
-        return replace(moments, tails=_measure_tails(data, moments.describe_features()))
+        return moments
 
     def __add__(self, other: Moments) -> Moments:
         """Return the Moments of both sets of rows together."""
@@ -156,8 +125,6 @@ class Moments:
             )
         if self.names and other.names and self.names != other.names:
             raise ValueError("only Moments with the same feature names in the same order can be added")
-        known = self.tails is not None and other.tails is not None
-        tails = self.describe_features().merge(other.describe_features()).tails if known else None
         return Moments(
             merge_roots(self.root, other.root),
             self.n_features,
@@ -165,9 +132,8 @@ class Moments:
             weight=self.weight + other.weight,
             weight2=self.weight2 + other.weight2,
             eps=np.maximum(self.eps, other.eps),
-            blur=max(self.blur, other.blur),
             names=self.names or other.names,
-            tails=tails,
+            tails=_merge_tails(self, other),
         )
 
     def __radd__(self, other: Any) -> Moments:
@@ -189,53 +155,30 @@ class Moments:
     @property
     def spread(self) -> Vector:
         """The standard deviation of the D features, then of the K outputs."""
-        return np.asarray(root_sum_squares(self.root_about(None)) / np.sqrt(self.weight))
+        return np.asarray(column_norms(self.root_about(None)) / np.sqrt(self.weight))
+
+    def with_root(self, root: Matrix) -> Moments:
+        """Return the same Moments with another root. ``replace`` would be slower than many matrix products."""
+        return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.names, self.tails)
 
     def without_outputs(self) -> Moments:
         """Return the Moments of the features alone."""
         return self.with_root(self.root[:, : self.n_features + 1])
-
-    def with_root(self, root: Matrix) -> Moments:
-        """Return the same Moments with another root. ``replace`` would be slower than many matrix products."""
-        return Moments(
-            root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.blur, self.names, self.tails
-        )
-
-    def describe_features(self) -> Marginals:
-        """Return the distribution of each feature by itself; skewness and kurtosis must be known."""
-        d = self.n_features
-        length, spread = self.column_lengths()[:d], root_sum_squares(self.root[1:, 1 : d + 1])
-        spread = np.where(spread > CONSTANT_SHARE * length, spread / np.sqrt(self.weight), 0.0)
-        return Marginals(self.weight, self.mean[:d], spread, np.zeros((2, d)) if self.tails is None else self.tails)
 
     def discounted(self, share: float) -> Moments:
         """Return the Moments of the same rows with every weight multiplied by a share."""
         weight, weight2 = self.weight * share, self.weight2 * share**2
         return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
-    def counted(self, meaning: WeightMeaning) -> Moments:
-        """Return the Moments with weights that sum to the effective number of rows.
-
-        With "importance" the number is Kish's, the squared sum of the weights over the sum of their squares.
-
-        >>> import numpy as np
-        >>> halves = Moments.of(np.ones((4, 1)), sample_weight=np.full(4, 0.5))
-        >>> halves.counted("counts").weight, halves.counted("importance").weight
-        (2.0, 4.0)
-        """
-        return self if meaning == "counts" else self.discounted(self.weight / self.weight2)
-
     def subtract_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
         """Return the Moments of the same rows with ``Y - X coef - intercept`` in place of Y.
 
         An output that the prediction explains up to rounding becomes zero.
         """
-        d = self.n_features
-        root = self.root.copy()
+        d, root, lengths = self.n_features, self.root.copy(), self.column_lengths()
         root[:, d + 1 :] -= root[:, 1 : d + 1] @ coef + np.outer(root[:, 0], intercept)
-        lengths = self.column_lengths()
         subtracted = lengths[:d] @ np.abs(coef) + np.abs(intercept) * np.sqrt(self.weight)
-        explained = root_sum_squares(root[:, d + 1 :]) <= 8.0 * EPS64 * (lengths[d:] + subtracted)
+        explained = column_norms(root[:, d + 1 :]) <= ROUNDING_SLACK * EPS64 * (lengths[d:] + subtracted)
         root[:, d + 1 :][:, explained] = 0.0
         return self.with_root(root)
 
@@ -252,7 +195,7 @@ class Moments:
 
     def column_lengths(self) -> Vector:
         """Return the norms of the columns of ``[X | Y]`` as they were measured (not centred)."""
-        return root_sum_squares(self.root[:, 1:])
+        return column_norms(self.root[:, 1:])
 
     def rounding(self) -> Vector:
         """Return the bound on the rounding error of each feature's column as it was measured."""
@@ -260,7 +203,7 @@ class Moments:
 
     def spread_about(self, origin: Vector) -> Vector:
         """Return the root mean square of each feature about an origin."""
-        return np.asarray(root_sum_squares(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
+        return np.asarray(column_norms(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
 
     def second_moment(self) -> Matrix:
         """Return ``X'X`` of the features (not divided by N)."""
@@ -268,31 +211,302 @@ class Moments:
         return R.T @ R
 
 
-def _measure_tails(data: WeightedRows, features: Marginals) -> Matrix:
-    """Return skewness and kurtosis of each feature, block by block."""
-    mean, factor = features.unit()
-    # Centring and scaling double the cost, so they are omitted where possible. For few values, the check itself costs
-    # as much. Without centring, the relative error grows by (mean / spread)**4, here at most 81: less than two digits.
-    scale = data.X.size < 20_000
-    centre = scale or (np.abs(mean) * factor > 3.0).any()
-    powers = np.zeros((2, len(mean)))
-    for part in cut_rows(data.n_rows, len(mean)):
-        rows = data.X[part].astype(np.float64, copy=False)
-        rows = rows - mean if centre else rows
-        rows = rows * factor if scale else rows
-        squares = weighted = rows * rows
-        if data.sqrt_weight is not None:
-            weighted = squares * (np.square(data.sqrt_weight[part, None]) / features.weight)
-        powers += np.einsum("ij,ij->j", weighted, rows), np.einsum("ij,ij->j", weighted, squares)
-    if data.sqrt_weight is None:
-        powers /= features.weight
-    if not scale:
-        powers *= factor**3, factor**4
-    if not centre:
-        step = mean * factor
-        powers[0] -= step * (3.0 + step**2)
-        powers[1] -= step * (4.0 * powers[0] + step * (6.0 + step**2))
-    return powers
+def column_norms(columns: Matrix) -> Vector:
+    """Return the norm of each column.
+
+    >>> column_norms(np.array([[3.0], [4.0]]))
+    array([5.])
+    """
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", columns, columns)))
+
+
+# Roots ----------------------------------------------------------------------------------------------------------------
+
+Block: TypeAlias = "tuple[Matrix, Any]"
+"""Some rows times the roots of their weights: ``[1 | Y]``, and X, an array or a sparse matrix."""
+
+
+def row_slices(n_rows: int, n_columns: int, n_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
+    step = max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _root_of_rows(X: Any, Y: Any, sqrt_weight: Vector | None, *, exact: bool) -> Matrix:
+    """Return a root of more rows than columns; with ``exact`` no direction has fewer digits than QR would give it."""
+    shift = _typical_shift(X, Y, sqrt_weight)
+    for _ in range(2):
+        root, is_centred = gram_root(lambda: _blocks(X, Y, sqrt_weight, shift), X.shape[1], shift, exact=exact)  # noqa: B023
+        if is_centred:
+            break
+        shift = root[0, 1:] / root[0, 0]  # the first rows were not typical: read again about the mean
+    return root
+
+
+def _blocks(X: Any, Y: Any, sqrt_weight: Vector | None, shift: Vector) -> Iterator[Block]:
+    """Yield the rows minus the shift, block by block. Both parts may be buffers that the next block overwrites."""
+    n, d = X.shape
+    is_shifted = shift[:d].any()
+    in_place = X.dtype == np.float64 and sqrt_weight is None and not is_shifted
+    # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
+    by_columns = X.strides[0] < X.strides[1]
+    buffer = np.empty((0, d))
+    for rows in row_slices(n, 1 + d + Y.shape[1], _IN_PLACE_BYTES if in_place else _BLOCK_BYTES):
+        size = rows.stop - rows.start
+        border = np.ones((size, 1 + Y.shape[1]))
+        np.subtract(Y[rows], shift[d:], out=border[:, 1:])
+        if in_place:
+            yield border, X[rows]
+            continue
+        if len(buffer) < size:
+            buffer = np.empty((d, size)).T if by_columns else np.empty((size, d))
+        block = buffer[:size]
+        np.copyto(block, X[rows])  # converting and subtracting in one step would be three times slower
+        if is_shifted:
+            block -= shift[:d]
+        if sqrt_weight is not None:
+            block *= sqrt_weight[rows, None]
+            border *= sqrt_weight[rows, None]
+        yield border, block
+
+
+def _typical_shift(X: Any, Y: Any, sqrt_weight: Vector | None) -> Vector:
+    """Return the means of the first 1000 rows for columns with a large common offset, and zero for others."""
+    d, weight = X.shape[1], None if sqrt_weight is None else sqrt_weight[:1000] ** 2
+    head = np.hstack([X[:1000], Y[:1000]]).astype(np.float64, copy=False)
+    mean = np.average(head, axis=0, weights=weight)
+    spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
+    spread[d:] = 0.0  # outputs are always shifted, because they are copied anyway
+    return np.where(np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread), mean, 0.0)
+
+
+def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, exact: bool) -> tuple[Matrix, bool]:
+    """Return a root from one product of the rows minus a shift, and whether the shift was near the mean.
+
+    Columns are scaled to unit length, and the root is a Cholesky factor. If that is ill-conditioned and ``exact``, let
+    V be the eigenvectors and ``lambda`` the singular values of the product, and V2 those with ``lambda`` below a
+    thousandth of the largest. With ``C = V1' A' A V2 / lambda``, the combinations ``V2 - V1 C / lambda`` of columns are
+    orthogonal to the others, and QR of the rows times these combinations gives a root R2 of what the product did not
+    resolve. Then ``[[lambda V1' + C V2'], [R2 V2']]`` is a root. This reads the rows twice more, but multiplies them by
+    V2 only, which is narrow for a few collinear columns.
+    """
+    product = _product(blocks(), d)
+    if not np.isfinite(product).all():
+        return product, True  # the caller raises an error
+    lengths, unit, middle, is_centred = _unit_scatter(product, shift)
+    factor, condition = _cholesky(unit)
+    if exact and is_centred and condition < GRAM_SPREAD**2:
+        squares, V = np.linalg.eigh(unit)
+        weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
+        factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
+    return _assemble_root(factor, unit, product[0, 0], shift + middle, lengths), is_centred
+
+
+def root_of_product(product: Matrix, shift: Vector) -> Matrix:
+    """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
+    lengths, unit, middle, _ = _unit_scatter(product, shift)
+    return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, lengths)
+
+
+def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, bool]:
+    """Return lengths of the columns, their scatter at unit length, the mean minus the shift, and if that is small."""
+    weight, offset = product[0, 0], product[0, 1:]
+    middle = offset / weight
+    scatter = product[1:, 1:] - np.outer(offset, middle)
+    variation, offset2 = np.diag(scatter), weight * middle**2
+    rounding = (ROUNDING_SLACK * EPS64) ** 2 * (weight * (shift + middle) ** 2 + np.maximum(variation, 0.0))
+    # Subtracting a mean of a hundred times the spread costs four digits, unless the column is constant up to rounding.
+    is_centred = bool(((offset2 <= 1e4 * variation) | (offset2 <= rounding)).all())
+    constant = variation <= rounding
+    lengths = np.sqrt(np.where(constant, 1.0, variation))
+    unit = scatter / lengths[:, None] / lengths
+    unit[constant] = unit[:, constant] = 0.0
+    return lengths, unit, middle, is_centred
+
+
+def _assemble_root(factor: Matrix | None, unit: Matrix, weight: float, mean: Vector, lengths: Vector) -> Matrix:
+    """Return a root, given that of the scatter; None is computed from the eigenvectors."""
+    if factor is None:
+        squares, V = np.linalg.eigh(unit)
+        factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
+    root = np.zeros((len(factor) + 1, len(mean) + 1))
+    root[0] = np.sqrt(weight) * np.concatenate([[1.0], mean])
+    root[1:, 1:] = factor * lengths
+    root[1:, 1:][:, np.diag(unit) == 0.0] = 0.0  # eigenvectors are rounded, but a constant column must remain constant
+    return root
+
+
+def _measure_again(
+    blocks: Callable[[], Iterable[Block]], middle: Vector, lengths: Vector, lam: Vector, V1: Matrix, V2: Matrix
+) -> Matrix:
+    """Return a root for columns of unit length, in which directions V2 are measured from the rows."""
+
+    def times(directions: Matrix) -> Iterator[tuple[Block, Matrix]]:
+        combinations = directions / lengths[:, None]
+        for border, X in blocks():
+            d = X.shape[1]
+            along = X @ combinations[:d] + border[:, 1:] @ combinations[d:]
+            yield (border, X), along - np.outer(border[:, 0], middle @ combinations)
+
+    overlap = np.zeros_like(V2)
+    for (border, X), along in times(V2):
+        overlap += np.vstack([X.T @ along, border[:, 1:].T @ along]) - np.outer(middle, border[:, 0] @ along)
+    C = (V1.T @ (overlap / lengths[:, None])) / lam[:, None]
+    root = np.zeros((0, 1 + V2.shape[1]))
+    for (border, _), along in times(V2 - V1 @ (C / lam[:, None])):
+        root = fold_block(root, np.column_stack([border[:, :1], along]))
+    return np.vstack([lam[:, None] * V1.T + C @ V2.T, root[1:, 1:] @ V2.T])
+
+
+def _product(blocks: Iterable[Block], d: int) -> Matrix:
+    """Return ``A'A`` for ``A = [1 | X | Y]``, with one large product of the features per block."""
+    XX, bX, bb = np.zeros((d, d)), np.zeros(()), np.zeros(())
+    for border, X in blocks:
+        square = X.T @ X
+        XX += square if isinstance(square, np.ndarray) else square.toarray()
+        bX = bX + (X.T @ border).T
+        bb = bb + border.T @ border
+    return np.block([[bb[:1, :1], bX[:1], bb[:1, 1:]], [bX[:1].T, XX, bX[1:].T], [bb[1:, :1], bX[1:], bb[1:, 1:]]])
+
+
+def _cholesky(unit: Matrix) -> tuple[Matrix | None, float]:
+    """Return the triangular factor and the reciprocal condition number; None and zero for a singular matrix."""
+    try:
+        factor: Matrix = np.asarray(np.linalg.cholesky(unit).T, dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None, 0.0
+    return factor, float(lapack.dpocon(factor, np.abs(unit).sum(axis=0).max(initial=0.0))[0])
+
+
+def _root_of_few_rows(X: Any, Y: Any, sqrt_weight: Vector | None) -> Matrix:
+    """Return a root of no more rows than columns: the rows themselves, reflected."""
+    shift = _typical_shift(X, Y, sqrt_weight)
+    rows = np.column_stack([np.ones(len(X)), X, Y]).astype(np.float64, copy=False)
+    rows[:, 1:] -= shift
+    root = _reflect_rows(rows if sqrt_weight is None else rows * sqrt_weight[:, None])
+    root[0, 1:] += root[0, 0] * shift
+    return root
+
+
+def fold_block(root: Matrix, block: Matrix) -> Matrix:
+    """Return a root of the rows of a root and of further rows ``[1 | X | Y]``, which may be overwritten."""
+    rows = np.vstack([root, block]) if len(root) else block
+    if len(rows) <= rows.shape[1]:
+        return _reflect_rows(rows)
+    triangle: Matrix = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]  # stubs miss "r"
+    return triangle
+
+
+def _reflect_rows(rows: Matrix) -> Matrix:
+    """Reflect rows, in place, so that their first column is zero below the first row.
+
+    >>> _reflect_rows(np.array([[1.0, 2.0], [1.0, 4.0]])).round(12) / np.sqrt(2.0)    # the weight, mean and scatter
+    array([[1., 3.],
+           [0., 1.]])
+    """
+    length = np.sqrt(rows[:, 0] @ rows[:, 0])
+    # Householder's reflection I - 2 v v' / |v|^2 maps the first column to plus or minus its length, whichever does not
+    # cancel in v. Here |v|^2 = 2 |v_0|.
+    v = rows[:, 0] / length
+    sign = np.copysign(1.0, v[0])
+    v[0] += sign
+    rows -= np.outer(v, (v @ rows) / abs(v[0]))
+    rows[0] *= -sign
+    rows[:, 0] = 0.0
+    rows[0, 0] = length
+    return rows
+
+
+def merge_roots(one: Matrix, two: Matrix) -> Matrix:
+    """Return the root of the rows of two roots, computed about the common mean so that an offset costs no digits."""
+    weights = one[0, 0] ** 2 + two[0, 0] ** 2
+    middle = one[0, 1:] * (one[0, 0] / weights) + two[0, 1:] * (two[0, 0] / weights)
+    one, two = one.copy(), two.copy()
+    for root in (one, two):
+        root[0, 1:] -= root[0, 0] * middle
+    merged = fold_block(one, two)
+    merged[0, 1:] += merged[0, 0] * middle
+    return merged
+
+
+# Skewness and kurtosis, from a sample ---------------------------------------------------------------------------------
+
+
+def measure_tails(X: Any, weight: Vector | None = None) -> Matrix:
+    """Return skewness and kurtosis of each column, from at most ``TAIL_ROWS`` evenly spaced rows.
+
+    >>> measure_tails(np.array([[-1.0, 5.0], [1.0, 5.0]]))
+    array([[0., 0.],
+           [1., 0.]])
+    """
+    step = -(-X.shape[0] // max(min(TAIL_ROWS, 8_000_000 // X.shape[1]), 100))
+    rows = X[::step]
+    rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    share = np.full(len(rows), 1.0 / len(rows)) if weight is None else weight[::step] / weight[::step].sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = np.ptp(rows, axis=0)  # an exact zero for a constant column
+        rows = (rows - share @ rows) / np.where(extent > 0.0, extent, np.inf)
+        squares = rows * rows
+        spread = np.sqrt(share @ squares)
+        unit = np.where(spread > 0.0, spread, np.inf)
+        return np.array([share @ (squares * rows) / unit**3, share @ (squares * squares) / unit**4])
+
+
+def _merge_tails(one: Moments, two: Moments) -> Matrix | None:
+    """Return skewness and kurtosis of the rows of both."""
+    if one.tails is None or two.tails is None:
+        return None
+    d, share = one.n_features, np.array([one.weight, two.weight]) / (one.weight + two.weight)
+    means, spreads = (np.array([getattr(part, name)[:d] for part in (one, two)]) for name in ("mean", "spread"))
+    steps = means - share @ means
+    spread = np.sqrt(share @ (np.square(spreads) + np.square(steps)))
+    spread[spread <= ROUNDING_SLACK * EPS64 * np.abs(means).max(axis=0)] = np.inf
+    s, e = spreads / spread, steps / spread
+    skewness, kurtosis = np.array([one.tails, two.tails]).swapaxes(0, 1)
+    third = share @ (skewness * s**3 + 3.0 * s**2 * e + e**3)
+    fourth = share @ (kurtosis * s**4 + 4.0 * skewness * s**3 * e + 6.0 * s**2 * e**2 + e**4)
+    return np.array([third, fourth])
+
+
+# Checks of rows -------------------------------------------------------------------------------------------------------
+
+
+class WeightlessRows(ValueError):
+    """The weights of all rows are zero. Everything else about the rows was checked before."""
+
+
+class ExtremeValues(ValueError):
+    """The values of a column are too large or too small.
+
+    ``column`` is its number among the features and outputs, ``name`` its name, if it has one, and ``rows`` the rows in
+    which it was found, such as "batch 3".
+    """
+
+    def __init__(self, column: int, n_features: int, size: float, *, name: str = "", rows: str = "") -> None:
+        self.column, self.n_features, self.size, self.name, self.rows = column, n_features, size, name, rows
+        shown = repr(name) if name else column if column < n_features else column - n_features
+        place = f"column {shown} of X" if column < n_features else f"output {shown} of Y"
+        super().__init__(f"{rows}: {place} {self.problem}" if rows else f"{place} {self.problem}")
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the column, and the fix."""
+        low, high = VALUE_RANGE
+        return (
+            f"must be zero or have values between {low:g} and {high:g} in size, got about {self.size:.3g}; divide it "
+            "by a constant first"
+        )
+
+    def describe(self, features: Sequence[str] = (), outputs: Sequence[str] = (), rows: str = "") -> ExtremeValues:
+        """Return this error with the name of the column, if there is one, and with the rows.
+
+        >>> print(ExtremeValues(1, 2, 3e-70).describe(["rooms", "area"]))
+        column 'area' of X must be zero or have values between 1e-60 and 1e+60 in size, got about 3e-70; divide it ...
+        """
+        is_feature = self.column < self.n_features
+        names, position = (features, self.column) if is_feature else (outputs, self.column - self.n_features)
+        name = str(names[position]) if position < len(names) else self.name
+        return ExtremeValues(self.column, self.n_features, self.size, name=name, rows=rows or self.rows)
 
 
 def refuse_extremes(moments: Moments) -> None:
@@ -305,10 +519,6 @@ def refuse_extremes(moments: Moments) -> None:
         raise ExtremeValues(column, moments.n_features, float(sizes[column])).describe(moments.names)
 
 
-class WeightlessRows(ValueError):
-    """The weights of all rows are zero. Everything else about the rows was checked before."""
-
-
 def refuse_masked(name: str, values: Any) -> None:
     """Raise ValueError for masked entries, whose mask numpy would otherwise ignore."""
     if np.ma.is_masked(values):
@@ -318,7 +528,6 @@ def refuse_masked(name: str, values: Any) -> None:
 def measured_eps(X: Any) -> float | Vector:
     """Return the machine epsilon of an array, or of each column of a frame (integers count as exact).
 
-    >>> import numpy as np
     >>> measured_eps(np.zeros(3, np.float32)) == float(np.finfo(np.float32).eps)
     True
     """
@@ -329,7 +538,7 @@ def measured_eps(X: Any) -> float | Vector:
 
 def _eps_of(dtype: Any) -> float:
     """Return the precision of a numpy, pandas, polars or arrow dtype by its name: Float32, float[pyarrow], >f4."""
-    name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower()
+    name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower().removeprefix("sparse[")
     for kind, words in ((np.float16, ("float16", "halffloat", "half")), (np.float32, ("float32", "float[pyarrow]"))):
         if name.startswith(words):
             return float(np.finfo(kind).eps)
@@ -342,15 +551,16 @@ def column_names(X: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
 
-def _as_weighted_rows(X: Any, Y: Any, sample_weight: Any) -> WeightedRows:
-    X = _as_rows(X, "X")
+def check_rows(X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Vector | None]:
+    """Return X, Y and the weights as arrays without the rows of weight zero; X may also be a sparse matrix."""
+    X = X if hasattr(X, "tocsr") else _as_rows(X, "X")
     Y = np.empty((X.shape[0], 0)) if Y is None else _as_rows(Y, "Y")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(f"X must have at least one row and one column, got shape {X.shape}")
     if Y.shape[0] != X.shape[0]:
         raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
     if sample_weight is None:
-        return WeightedRows(X, Y)
+        return X, Y, None
     refuse_masked("sample_weight", sample_weight)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
@@ -361,8 +571,9 @@ def _as_weighted_rows(X: Any, Y: Any, sample_weight: Any) -> WeightedRows:
         error = WeightlessRows if (weight == 0).all() else ValueError
         raise error("sample_weight must be finite with a finite sum, at least 0, and not all zero")
     if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
-        X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
-    return WeightedRows(X, Y, np.sqrt(weight))
+        kept = np.flatnonzero(weight)
+        X, Y, weight = X[kept], Y[kept], weight[kept]
+    return X, Y, weight
 
 
 def _as_rows(values: Any, name: str) -> Any:
@@ -382,8 +593,8 @@ def _as_rows(values: Any, name: str) -> Any:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def _describe_not_finite(data: WeightedRows) -> str:
-    for name, rows in (("X", data.X), ("Y", data.Y)):
+def _describe_not_finite(X: Any, Y: Any) -> str:
+    for name, rows in (("X", X), ("Y", Y)):
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             i, j = bad[0]

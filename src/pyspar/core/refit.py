@@ -1,63 +1,148 @@
-r"""Refit a correction along the directions that a test kept, and test the result again.
+r"""Refit a network's linear head: correct it along the directions where the source labels show that it is wrong.
 
-Let the columns of V be the kept directions. The refit is the posterior mean given that the correction is zero along all
-other directions,
+The prior is centred at the trained head ``w0``, with one scale for all features. Along the directions of the target, a
+correction is kept if it differs from zero at confidence ``alpha``. Let the columns of V be the kept directions. The
+refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 
-where r are the errors of the centre. Directions are not orthogonal in the source, so a refitted correction differs from
-the one that was tested. One row with a large error can determine it, although other rows made the direction
-significant. Therefore every refitted correction must pass the same test. The directions that fail are dropped, and the
-others are refitted, until all of them pass. Finally, a correction that changes the predictions more on the target than
-on the source is scaled down. ``docs/derivations/method.md`` has the formulas.
+where r are the errors of the trained head. Four further steps make it safe. ``docs/derivations/method.md`` derives
+them.
+
+1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
+   weights along them are removed from an output that changes.
+2. *Unequal noise.* A standard deviation is the larger of that of the posterior and of the sandwich estimate, which
+   takes the noise of a row proportional to the trained head's error in it (``error_roots``).
+3. *Second test.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It
+   must pass the same test. Those that fail are dropped and the others are refitted, until all of them pass.
+4. *Scale.* A change that has a larger effect on the target than on the source is scaled down.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lstsq, solve_triangular
 
-from pyspar.core.arrays import Mask, Matrix, Vector
-from pyspar.core.belief import RidgeBelief
-from pyspar.core.moments import Moments
-from pyspar.core.roots import root_sum_squares
+from pyspar.core.adapt import Adaptation, adapt, chi2_rule, chi2_threshold, keep_rule
+from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
+from pyspar.core.regression import Prior, RidgePosterior, fit_ridge, units_of_features
+from pyspar.core.spectrum import Eigen, Spectrum, default_cutoff, directions_above, rotate_features
 
 
-def refit(belief: RidgeBelief, directions: Matrix, kept: Mask, threshold: float) -> tuple[Matrix, Mask]:
+@dataclass(frozen=True, eq=False)
+class HeadRefit:
+    """A refitted head.
+
+    Attributes
+    ----------
+    weights, bias : arrays of shape (K, D) and (K,)
+        The new head. Outputs without a kept direction are those of the trained head.
+    kept : array of bool, of shape (directions, K)
+        The directions along which the trained weights change.
+    scale : array of shape (K,)
+        The factor by which the change was scaled down.
+    adaptation : Adaptation
+        Every number, for the change of the weights; ``adaptation.w_proj`` is the change.
+    directions : array of shape (any, D)
+        The directions above the cutoff, orthonormal, one per row.
+    """
+
+    weights: Matrix
+    bias: Vector
+    kept: Mask
+    scale: Vector
+    adaptation: Adaptation
+    directions: Matrix
+
+
+def refit_head(
+    source: Moments,
+    target: Moments,
+    w0: Matrix,
+    b0: Vector | None = None,
+    *,
+    alpha: float = 0.999,
+    cutoff: float | None = None,
+    error_roots: tuple[Matrix, ...] = (),
+    eigen: Eigen | None = None,
+) -> HeadRefit:
+    """Return the refitted head for the trained weights ``w0`` (K, D) and biases ``b0`` (K,), which stay as they are.
+
+    ``source`` are the moments of the head's inputs and their labels, ``target`` those of its inputs on the target.
+    ``cutoff`` is relative to the largest singular value. ``error_roots`` has for each output a root of
+    ``sum_i r_i^2 h_i h_i' / mean(r^2)`` over rows h with errors r (:func:`error_roots_of`). Without them, the tests
+    assume that all rows have the same noise.
+    """
+    w0, b0 = np.asarray(w0, dtype=np.float64), np.zeros(len(w0)) if b0 is None else np.asarray(b0, dtype=np.float64)
+    E = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
+    # The head is computed in the coordinates of these directions, so no rounding along the others can get a weight.
+    is_rotated = len(E) < source.n_features
+    x, z, centre, roots = source, target, w0, error_roots
+    if is_rotated:
+        x, z, centre = rotate_features(source, E), rotate_features(target, E), w0 @ E.T
+        roots = tuple(root @ E.T for root in error_roots)
+    prior = Prior(units_of_features(x, None, "equal", fit_intercept=False), centre.T, b0)
+    fit = fit_ridge(x, prior, fit_intercept=False, eigen=eigen)
+    tested = adapt(fit, prior.transform_target(z), keep_rule, include_source_directions=True, eigen=eigen)
+    terms, V = tested.terms, tested.z.V
+    std = np.where(terms.std > 0.0, np.maximum(terms.std, sandwich_std(fit, V, roots)), 0.0)
+    kept = ~chi2_rule(replace(terms, std=std), alpha=alpha)
+    change, kept = refit(fit, V, kept, chi2_threshold(alpha), roots)
+    if is_rotated:
+        faint = w0.T - E.T @ centre.T
+        changes = (kept & (terms.mean != 0.0)).any(axis=0)
+        change = np.where(changes, E.T @ change - faint, 0.0)
+    scale = scale_factor(change, source, target)
+    x_all, z_all = (Spectrum(part.lam, E.T @ part.V if is_rotated else part.V) for part in (fit.x, tested.z))
+    w_hat = E.T @ fit.w_hat if is_rotated else fit.w_hat
+    adaptation = replace(tested, w_hat=w_hat, w_proj=scale * change, removed=~kept, x=x_all, z=z_all, scale=scale)
+    return HeadRefit(w0 + (scale * change).T, b0, kept, scale, adaptation, E)
+
+
+def refit(
+    fit: RidgePosterior, directions: Matrix, kept: Mask, threshold: float, roots: tuple[Matrix, ...] = ()
+) -> tuple[Matrix, Mask]:
     """Return the refitted weights (D, K), and a mask of the kept directions that remain (J, K).
 
     A direction remains if its refitted weight exceeds ``threshold`` standard deviations. All directions remain without
     a test if the fit is exact (zero noise), or if the centre explains the labels (zero prior variance).
     """
-    weights, remaining = np.zeros_like(belief.w_hat), kept.copy()
-    for k, kappa in enumerate(belief.evidence.kappa):
+    weights, remaining = np.zeros_like(fit.w_hat), kept.copy()
+    for k, kappa in enumerate(fit.kappa):
         if not np.isfinite(kappa):  # the weights are those of the centre
             continue
         while (at := remaining[:, k]).any():
             V = directions[:, at]
-            root, mean = _posterior_root(belief, V, k)
+            root, mean = _posterior_root(fit, V, k)
             along = lstsq(root, mean, lapack_driver="gelsy")[0]
-            passes = np.abs(along) > threshold * _std_within(belief, V, root, k)
-            if passes.all() or belief.sigma[k] == 0.0:
+            passes = np.abs(along) > threshold * _std_within(fit, V, root, k, roots)
+            if passes.all() or fit.sigma[k] == 0.0:
                 weights[:, k] = V @ along
                 break
             remaining[at, k] = passes
     return weights, remaining
 
 
-def scale_factor(change: Matrix, source: Moments, target: Moments, origin: Vector | None = None) -> Vector:
+def scale_factor(change: Matrix, source: Moments, target: Moments) -> Vector:
     r"""Return the factor by which a change of the weights is scaled down, for each output.
 
     .. math:: s = \min(1, a^2 / b^2), \qquad a^2 = |X\beta|^2 / N, \qquad b^2 = |Z\beta|^2 / M
 
     The factor is below one if the change has a larger effect on the predictions for the target than on those for the
-    source, both about an origin. A scaled correction does not increase the squared error on the target if its mean
-    product with the errors of the centre is at least half of that on the source.
+    source. A scaled correction does not increase the squared error on the target if its mean product with the errors
+    of the trained head is at least half of that on the source.
 
     >>> scale_factor(np.ones((1, 1)), Moments.of(np.ones((5, 1))), Moments.of(np.full((9, 1), 2.0)))
     array([0.25])
     """
-    return factor_of_sizes(*(_change_size(change, moments, origin) for moments in (source, target)))
+    sizes = (
+        column_norms(part.root[:, 1 : part.n_features + 1] @ change) / np.sqrt(part.weight) for part in (source, target)
+    )
+    return factor_of_sizes(*sizes)
 
 
 def factor_of_sizes(on_source: Vector, on_target: Vector) -> Vector:
@@ -65,27 +150,49 @@ def factor_of_sizes(on_source: Vector, on_target: Vector) -> Vector:
     return np.square(np.divide(on_source, on_target, out=np.ones_like(on_target), where=on_target > on_source))
 
 
-def _change_size(change: Matrix, moments: Moments, origin: Vector | None) -> Vector:
-    d = moments.n_features
-    root = moments.without_outputs().root_about(np.zeros(d) if origin is None else origin)
-    return np.asarray(root_sum_squares(root @ change) / np.sqrt(moments.weight))
+def error_roots_of(
+    features: NDArray[np.floating[Any]], labels: Matrix, coef: Matrix, intercept: Vector | float = 0.0
+) -> tuple[Matrix, ...]:
+    """Return ``error_roots`` of rows for the trained head ``coef`` (K, D) and ``intercept``; labels are (N, K).
+
+    >>> (root,) = error_roots_of(np.eye(2), np.array([[3.0], [1.0]]), np.ones((1, 2)))
+    >>> (root.T @ root).round(9)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    errors = labels - features.astype(np.float64) @ coef.T - intercept
+    n, d = features.shape
+    return tuple(
+        Moments.of(features, sample_weight=n * share).root[:, 1:] if share.any() else np.zeros((1, d))
+        for share in (np.square(column) / max(float(column @ column), 1e-300) for column in errors.T)
+    )
 
 
-def _posterior_root(belief: RidgeBelief, V: Matrix, output: int) -> tuple[Matrix, Vector]:
+def sandwich_std(fit: RidgePosterior, directions: Matrix, roots: tuple[Matrix, ...]) -> Matrix | float:
+    """Return the sandwich estimate of the standard deviation of ``<w_hat, e>``; zero without error roots."""
+    if not roots:
+        return 0.0
+    lam2, overlap = (fit.x.lam / fit.x.largest) ** 2, fit.x.V.T @ directions
+    gains = (fit.x.V @ (overlap / (lam2 + kappa)[:, None]) / fit.x.largest for kappa in fit.kappa)
+    lengths = [column_norms(root @ gain) for root, gain in zip(roots, gains, strict=True)]
+    return np.column_stack(lengths) * (fit.sigma / fit.x.largest)
+
+
+def _posterior_root(fit: RidgePosterior, V: Matrix, output: int) -> tuple[Matrix, Vector]:
     """Return R and m such that the refit minimises ``|R b - m|``: the precision of b is R'R, in units of the noise."""
-    lam, root_kappa = belief.x.lam / belief.x.largest, np.sqrt(belief.evidence.kappa[output])
-    w_hat = belief.w_hat[:, output]
-    root = np.vstack([lam[:, None] * (belief.x.V.T @ V), root_kappa * np.eye(V.shape[1])])
-    return root, np.concatenate([lam * (belief.x.V.T @ w_hat), root_kappa * (V.T @ w_hat)])
+    lam, root_kappa = fit.x.lam / fit.x.largest, np.sqrt(fit.kappa[output])
+    w_hat = fit.w_hat[:, output]
+    root = np.vstack([lam[:, None] * (fit.x.V.T @ V), root_kappa * np.eye(V.shape[1])])
+    return root, np.concatenate([lam * (fit.x.V.T @ w_hat), root_kappa * (V.T @ w_hat)])
 
 
-def _std_within(belief: RidgeBelief, V: Matrix, root: Matrix, output: int) -> Vector:
+def _std_within(fit: RidgePosterior, V: Matrix, root: Matrix, output: int, roots: tuple[Matrix, ...]) -> Vector:
     """Return the standard deviation of each refitted weight: the larger of posterior and sandwich."""
-    if belief.sigma[output] == 0.0:
+    if fit.sigma[output] == 0.0:
         return np.zeros(V.shape[1])
     inverse = solve_triangular(np.linalg.qr(root, mode="r"), np.eye(V.shape[1]))
     std = np.sqrt(np.square(inverse).sum(axis=1))
-    if belief.error_roots:
-        gains = V @ (inverse @ inverse.T) / belief.x.largest
-        std = np.maximum(std, root_sum_squares(belief.error_roots[output] @ gains))
-    return np.asarray(std * (belief.sigma[output] / belief.x.largest))
+    if roots:
+        gains = V @ (inverse @ inverse.T) / fit.x.largest
+        std = np.maximum(std, column_norms(roots[output] @ gains))
+    return np.asarray(std * (fit.sigma[output] / fit.x.largest))

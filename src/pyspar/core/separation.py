@@ -42,7 +42,7 @@ from scipy.special import betainc, ndtr, stdtr, stdtrit
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import ROUNDING_SLACK, Moments
 from pyspar.core.roots import root_sum_squares
-from pyspar.core.spectrum import algebra
+from pyspar.core.spectrum import gram_eigen
 
 LEVEL = 0.05
 """The probability of finding a shift between two samples of the same distribution."""
@@ -141,9 +141,9 @@ def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
     if limit < 1 or rows.shape[1] == 0:
         return np.zeros(0), np.zeros((rows.shape[1], 0))
     if len(rows) >= rows.shape[1]:
-        scatter, V = algebra().gram_eigen(rows)
+        scatter, V = gram_eigen(rows)
     else:
-        scatter, U = algebra().gram_eigen(rows.T)
+        scatter, U = gram_eigen(rows.T)
         V = rows.T @ (U / np.sqrt(np.maximum(scatter, np.finfo(np.float64).tiny)))
     kept = min(limit, int((scatter > _SMALLEST_COMPONENT * scatter[0]).sum()))
     return scatter[:kept], V[:, :kept]

@@ -3,36 +3,23 @@
 A direction is kept if it is longer than the rounding error of the rows can make it. The bound on the rounding error of
 a column is 8 eps (``ROUNDING_SLACK``) times the column's length, at the precision in which the column was stored:
 float32 features have rounding errors of 1e-7, and ``1 / lambda_x**2`` would make such an error the largest Var_z.
-
-The features of one layer of a network share a unit and have passed many nonlinear layers in float32. Along a direction
-with a ten-thousandth of the largest singular value, least squares fits rounding and curvature and extrapolates them.
-``directions_above`` a cutoff excludes such directions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, svd
 
-from pyspar.core.arrays import EPS64, Mask, Matrix, Vector
-from pyspar.core.moments import ROUNDING_SLACK, Moments
-from pyspar.core.roots import GRAM_SPREAD, is_well_conditioned, root_sum_squares
+from pyspar.core.moments import EPS64, GRAM_SPREAD, ROUNDING_SLACK, Matrix, Moments, Vector, column_norms
 
-Solve: TypeAlias = Callable[[Matrix], Matrix]
-"""A function that returns the least-squares solution of minimum norm for a root of the outputs."""
-
+Eigen: TypeAlias = Callable[[Matrix], tuple[Vector, Matrix]]
+"""A function like ``gram_eigen``, which may compute on another device."""
 MAX_CUTOFF = 1e-3
 """The largest default cutoff, for any number of rows."""
-
-PROJECTION_SLACK = 4.0
-"""The bound on the rounding error of a projected column, in machine epsilons of the length of all columns together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +32,7 @@ class Spectrum:
         The singular values; all positive.
     V : array of shape (D, rank)
         Column j is the direction of ``lam[j]``.
-    rounding : array of shape (D,)
+    rounding : array of shape (D,), or zero
         The bound on the rounding error of each column. The rounding error of a combination ``e`` of columns is at most
         ``|e|' rounding``.
 
@@ -59,7 +46,7 @@ class Spectrum:
 
     lam: Vector
     V: Matrix
-    rounding: Vector
+    rounding: Vector | float = 0.0
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:
@@ -68,12 +55,12 @@ class Spectrum:
         return cls.about(moments, np.zeros(moments.n_features))
 
     @classmethod
-    def about(cls, data: Moments, origin: Vector) -> Spectrum:
+    def about(cls, data: Moments, origin: Vector, eigen: Eigen | None = None) -> Spectrum:
         """Return the spectrum of the features of a data set about an origin."""
         features = data.without_outputs()
         # Rounding occurred in the data as measured, so a large common offset counts, and so does the subtracted origin.
         lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
-        return decompose(features.root_about(origin), lengths, features.eps, features.blur)[0]
+        return decompose(features.root_about(origin), ROUNDING_SLACK * features.eps * lengths, eigen=eigen).spectrum
 
     @property
     def rank(self) -> int:
@@ -87,6 +74,98 @@ class Spectrum:
     def largest(self) -> float:
         """The largest singular value, or one if there are none."""
         return float(self.lam[0]) if self.rank else 1.0
+
+
+class Decomposition(NamedTuple):
+    """A spectrum, the outputs ``U'Y`` in its coordinates, and the least-squares weights of minimum norm."""
+
+    spectrum: Spectrum
+    c: Matrix
+    w_hat: Matrix
+
+
+def decompose(
+    root: Matrix, rounding: Vector, outputs: Matrix | None = None, eigen: Eigen | None = None
+) -> Decomposition:
+    """Return the spectrum of a root without directions that are rounding, and least squares on it.
+
+    ``rounding`` is the bound on the rounding error of each column. A column that does not exceed it is constant and has
+    no weight. If the smallest singular value is at least 1e-3 of the largest, an eigenproblem is solved. Otherwise the
+    directions that rounding can explain are dropped first, for columns of unit length, so that a small feature next to
+    a large one is kept. This is the only rank tolerance.
+    """
+    Y = np.zeros((len(root), 0)) if outputs is None else outputs
+    lengths = column_norms(root)
+    varies = lengths > rounding
+    R, limit = (root, rounding) if varies.all() else (root[:, varies], rounding[varies])
+    found, w = _by_square(R, Y, eigen or gram_eigen), None
+    if found is None or found[0][-1] <= np.sqrt(limit @ limit):
+        scale = lengths[varies]
+        U, s, Vt = thin_svd(R / scale)
+        # Rounding changes a combination v of columns by at most the sum of |v_j| rounding_j.
+        keep = s > np.maximum(np.abs(Vt) @ (limit / scale), ROUNDING_SLACK * EPS64)
+        U, s, Vt = U[:, keep], s[keep], Vt[keep]
+        if len(s) == len(scale):  # independent columns: the scale does not matter, and unit lengths lose no digits
+            w = (Vt.T @ ((U.T @ Y) / s[:, None])) / scale[:, None]
+        else:
+            R, Y = s[:, None] * Vt * scale, U.T @ Y
+            found = _by_square(R, Y, eigen or gram_eigen)
+        found = _by_svd(R, Y) if w is not None or found is None else found
+    lam, V, c = found
+    w = V @ (c / lam[:, None]) if w is None else w
+    if not varies.all():
+        V, w = _embed(V, varies), _embed(w, varies)
+    return Decomposition(Spectrum(lam, V, rounding), c, w)
+
+
+def _by_square(R: Matrix, Y: Matrix, eigen: Eigen) -> tuple[Vector, Matrix, Matrix] | None:
+    """Return lambda, V and U'Y from the eigenproblem of R'R, or of RR' if that is smaller; None if it loses digits."""
+    is_short = len(R) < R.shape[1]
+    squares, E = eigen(R.T if is_short else R)
+    if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
+        return None
+    lam = np.sqrt(squares)
+    if not is_short:
+        return lam, E, (E.T @ (R.T @ Y)) / lam[:, None]
+    V = R.T @ (E / lam)
+    # The columns of V are orthogonal to the digits that the square kept. One Newton step doubles their number.
+    return lam, V @ (1.5 * np.eye(len(R)) - 0.5 * (V.T @ V)), E.T @ Y
+
+
+def _by_svd(R: Matrix, Y: Matrix) -> tuple[Vector, Matrix, Matrix]:
+    U, lam, Vt = thin_svd(R)
+    rank = int((lam > 0.0).sum())
+    return lam[:rank], Vt[:rank].T, U[:, :rank].T @ Y
+
+
+def gram_eigen(root: Matrix) -> tuple[Vector, Matrix]:
+    """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
+    squares, V = np.linalg.eigh(root.T @ root)
+    # BLAS does not support negative strides: without a contiguous copy every later product would copy.
+    return squares[::-1], np.ascontiguousarray(V[:, ::-1])
+
+
+def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
+    """Return U, the singular values and V'.
+
+    LAPACK's fast driver occasionally does not converge for many dependent columns, such as products of indicators. The
+    slower driver is then used. Both take twice as long for a wide matrix as for its transpose.
+    """
+    if matrix.shape[0] < matrix.shape[1]:
+        V, lam, Ut = thin_svd(matrix.T)
+        return Ut.T, lam, V.T
+    try:
+        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False)
+    except LinAlgError:
+        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return U, lam, Vt
+
+
+def _embed(rows: Matrix, varies: Any) -> Matrix:
+    """Return rows at the features that vary, and zeros for the others."""
+    whole = np.zeros((len(varies), rows.shape[1]))
+    whole[varies] = rows
+    return whole
 
 
 def outside_share(x: Spectrum, z: Spectrum) -> Vector:
@@ -110,107 +189,16 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
     _, lam, Vt = thin_svd(rest)
     extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
-    extra = extra / root_sum_squares(extra)
+    extra = extra / column_norms(extra)
     return replace(z, lam=np.concatenate([z.lam, np.zeros(extra.shape[1])]), V=np.hstack([z.V, extra]))
-
-
-def decompose(root: Matrix, column_lengths: Vector, eps: Vector, blur: float = 0.0) -> tuple[Spectrum, Solve]:
-    """Return the spectrum of a root without directions that are rounding, and the least-squares solver on it.
-
-    ``column_lengths`` are those of the data as measured, before centring, because the measured data were rounded.
-    ``blur`` is the share of a column's length in the root below which the root is inaccurate. If the smallest singular
-    value is at least 1e-3 of the largest, the eigenproblem of R'R is solved, or of RR' for fewer rows than columns.
-    Otherwise, or if a direction may be rounding, an SVD is computed and the rank is decided column by column.
-    """
-    lengths = root_sum_squares(root)
-    rounding = np.maximum(ROUNDING_SLACK * eps * column_lengths, blur * lengths)
-    svd: Svd | None
-    limit = rounding
-    if len(root) >= len(lengths):
-        svd = _svd_by_square(root)
-    else:  # with fewer directions than columns, no direction is short because of a constant column
-        varies = lengths > rounding
-        limit = np.where(varies, rounding, 0.0)
-        svd = _svd_by_short_square(root if varies.all() else np.where(varies, root, 0.0))
-    if svd is None or svd.lam[-1] <= sqrt(limit @ limit):
-        svd = _svd_without_rounding(root, lengths, rounding)
-    return Spectrum(svd.lam, svd.V, rounding), svd.solve
-
-
-@dataclass(frozen=True, eq=False)
-class Svd:
-    """Singular values and right singular vectors of a root, and the least-squares solver on them."""
-
-    lam: Vector
-    V: Matrix
-    solve: Solve
-
-
-def _svd_by_square(root: Matrix) -> Svd | None:
-    """Return the SVD by an eigenproblem, which is three times faster; None if it would lose digits."""
-    squares, V = algebra().gram_eigen(root)
-    if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
-        return None
-
-    def solve(outputs: Matrix) -> Matrix:
-        return np.asarray(V @ ((V.T @ (root.T @ outputs)) / squares[:, None]))
-
-    return Svd(np.sqrt(squares), V, solve)
-
-
-def _svd_by_short_square(root: Matrix) -> Svd | None:
-    """Return the SVD of a root with fewer rows than columns by an eigenproblem of its rows; None if digits are lost."""
-    # A tenth of the cost of the eigenproblem, unless the columns are so many that the product costs more than both.
-    if root.shape[1] < 10 * len(root) and not is_well_conditioned(root @ root.T):
-        return None
-    squares, U = algebra().gram_eigen(root.T)
-    if not squares.size or squares[-1] < GRAM_SPREAD**2 * squares[0]:
-        return None
-    lam = np.sqrt(squares)
-    V = root.T @ (U / lam)
-    # The columns of V are orthogonal to the digits that the square kept. One Newton step doubles their number.
-    V = V @ (1.5 * np.eye(len(root)) - 0.5 * (V.T @ V))
-    return _svd_of(U, lam, V)
-
-
-def _svd_of(U: Matrix, lam: Vector, V: Matrix) -> Svd:
-    return Svd(lam, V, lambda outputs: np.asarray(V @ ((U.T @ outputs) / lam[:, None])))
-
-
-def _svd_without_rounding(root: Matrix, lengths: Vector, rounding: Vector) -> Svd:
-    """Return the SVD without directions that may be rounding. This is the only rank tolerance.
-
-    Rounding changes a combination v of columns by at most the sum of ``|v_j| rounding_j``. Directions up to this length
-    are dropped, for columns of unit length, so that a small feature next to a large one is kept. A column that does not
-    exceed its rounding bound is constant and has no weight.
-    """
-    varies = lengths > rounding
-    scale = np.where(varies, lengths, 1.0)
-    U, lam, Vt = thin_svd(root / np.where(varies, lengths, np.inf))
-    limit = np.maximum(np.abs(Vt) @ np.where(varies, rounding / scale, 0.0), ROUNDING_SLACK * EPS64)
-    U, lam, Vt = U[:, lam > limit], lam[lam > limit], Vt[lam > limit]
-    if len(lam) < varies.sum():
-        return _truncated_svd((U * lam) @ (Vt * scale), len(lam), varies)
-
-    def solve_at_unit_length(outputs: Matrix) -> Matrix:
-        # The solution for independent columns does not depend on their scale, and unit lengths lose no digits.
-        return np.asarray((Vt.T @ ((U.T @ outputs) / lam[:, None])) / scale[:, None] * varies[:, None])
-
-    clean = root if varies.all() else (U * lam) @ (Vt * scale)
-    return replace(_truncated_svd(clean, len(lam), varies), solve=solve_at_unit_length)
-
-
-def _truncated_svd(root: Matrix, rank: int, varies: Mask) -> Svd:
-    """Return the SVD of a root with at most ``rank`` directions and no weight on columns that do not vary."""
-    U, lam, Vt = thin_svd(root)
-    rank = min(rank, int((lam > 0.0).sum()))
-    return _svd_of(U[:, :rank], lam[:rank], np.where(varies[:, None], Vt[:rank].T, 0.0))
 
 
 def default_cutoff(features: Moments) -> float:
     """Return ``max(N, D) eps``, the default rank tolerance of numerical libraries, but at most a thousandth.
 
-    The paper's published least-squares errors used this tolerance in float32.
+    The paper's published least-squares errors used this tolerance in float32. The features of one layer of a network
+    share a unit and have passed many nonlinear layers in float32. Along a direction with a ten-thousandth of the
+    largest singular value, least squares fits rounding and curvature and extrapolates them.
     """
     return float(min(max(features.rows, features.n_features) * features.eps.max(), MAX_CUTOFF))
 
@@ -239,87 +227,10 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
     >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).second_moment().round(6)
     array([[125.]])
     """
-    d = features.n_features
-    root = features.root
+    d, root = features.n_features, features.root
     along = root[:, 1 : d + 1] @ directions.T
-    precision = np.maximum(features.eps, features.blur / ROUNDING_SLACK)
-    eps = _relative(np.abs(directions) @ (precision * features.column_lengths()[:d]), root_sum_squares(along))
+    rounding, lengths = np.abs(directions) @ (features.eps * features.column_lengths()[:d]), column_norms(along)
+    # At most a half: that exceeds every column.
+    eps = np.minimum(np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0), 0.5)
     rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
     return replace(features, root=rotated, n_features=len(directions), eps=eps, names=(), tails=None)
-
-
-def project_features(features: Moments, directions: Matrix) -> Moments:
-    """Return the moments with the features projected onto orthonormal directions (one per row).
-
-    Outputs are unchanged. The precision of a column that the projection reduces to rounding is lowered, so that the
-    column counts as constant.
-    """
-    d = features.n_features
-    if len(directions) == d:
-        return features
-    root = features.root.copy()
-    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
-    rounding = PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
-    lengths = root_sum_squares(root[:, 1 : d + 1])
-    eps = np.maximum(features.eps, _relative(np.full(d, rounding), lengths))
-    return replace(features, root=root, eps=eps, tails=None)
-
-
-def restore_spectrum(rotated: Spectrum, directions: Matrix, features: Moments) -> Spectrum:
-    """Return the spectrum of coordinates along directions as a spectrum of the features."""
-    return Spectrum(rotated.lam, directions.T @ rotated.V, features.rounding())
-
-
-def _relative(rounding: Vector, lengths: Vector) -> Vector:
-    """Return rounding errors as shares of lengths, at most a half, which exceeds every column."""
-    share = np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0)
-    return np.asarray(np.minimum(share, 0.5))
-
-
-def thin_svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
-    """Return U, the singular values and V'.
-
-    LAPACK's fast driver occasionally does not converge for many dependent columns, such as products of indicators. The
-    slower driver is then used. Both take twice as long for a wide matrix as for its transpose.
-    """
-    if matrix.shape[0] < matrix.shape[1]:
-        V, lam, Ut = thin_svd(matrix.T)
-        return Ut.T, lam, V.T
-    try:
-        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False)
-    except LinAlgError:
-        U, lam, Vt = svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
-    return U, lam, Vt
-
-
-class Algebra:
-    """The two operations whose cost grows as D cubed, in numpy. A subclass computes them on another device."""
-
-    def gram_eigen(self, root: Matrix) -> tuple[Vector, Matrix]:
-        """Return the eigenvalues of ``root' root``, descending, and its eigenvectors."""
-        squares, V = np.linalg.eigh(root.T @ root)
-        # BLAS does not support negative strides: without a contiguous copy every later product would copy.
-        return squares[::-1], np.ascontiguousarray(V[:, ::-1])
-
-    def overlap_sums(self, V: Matrix, E: Matrix, weights: Matrix) -> Matrix:
-        """Return ``weights @ (V' E)**2``: weighted sums of squared overlaps, one row per row of weights."""
-        overlap = V.T @ E
-        return np.asarray(weights @ np.square(overlap, out=overlap))
-
-
-_current_algebra: ContextVar[Algebra] = ContextVar("pyspar_algebra", default=Algebra())  # noqa: B039
-
-
-def algebra() -> Algebra:
-    """Return the implementation in use."""
-    return _current_algebra.get()
-
-
-@contextmanager
-def use_algebra(implementation: Algebra) -> Iterator[None]:
-    """Use another implementation inside a ``with`` block, in the current thread only."""
-    token = _current_algebra.set(implementation)
-    try:
-        yield
-    finally:
-        _current_algebra.reset(token)

@@ -1,4 +1,4 @@
-"""MomentsRegressor fits linear weights to the moments of a source; AdaptableRegressor adapts them to a target.
+"""AdaptableRegressor: fit linear weights to the moments of a source, adapt them to a target, forecast their error.
 
 An estimator keeps the moments of its source and never its rows. Every method validates its input and computes the new
 attributes first, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
@@ -8,52 +8,70 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.arrays import Vector
-from pyspar.core.belief import Belief, Prior, Units
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Moments, Solver, WeightlessRows, WeightMeaning, refuse_extremes
+from pyspar.core.moments import Moments, Vector, WeightlessRows, refuse_extremes
+from pyspar.core.regression import Fit, Prior, PriorScale
 from pyspar.core.separation import Separation, measure_separation
+from pyspar.core.spectrum import Eigen
 from pyspar.estimators import validation
 from pyspar.estimators.calibrated_forecasts import SourceModel
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
-from pyspar.estimators.linear_correction import LinearCorrection, fit_linear_correction
-from pyspar.estimators.target_labels import TargetDrift, check_labelled_rows
-from pyspar.estimators.validation import Attributes, Source, linear_weights, per_output, weights_of
-from pyspar.sources import kind_of, linear_prediction, use_device_of
+from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
+from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction
 
-ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation", "_correction", "drift_")
+ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
 """The attributes that only an adapted regressor has."""
 
 
-class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A linear regressor whose fit is a function of the moments of its source.
+class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """A linear regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
 
-    A subclass has the parameter ``solver`` and defines ``_solve``.
+    The expectations assume that labels are linear in the features with noise of constant variance, in both source and
+    target. The intervals do not: they are calibrated on real shifts.
     """
 
-    solver: Solver
+    coef_: Any
+    intercept_: Any
+    coef_source_: Any
+    intercept_source_: Any
     moments_: Moments
+    _fit: Fit
+    _prior_scale: PriorScale = "max"
+    _target_spread: Vector | None = None
+    _adapted_to: Moments
+    _separation: Separation
+    _folds: GroupFolds | None
     _y_ndim: int
 
     @abstractmethod
-    def _solve(self, source: Source) -> Attributes:
-        """Return the fitted attributes for a source, including ``coef_`` and ``intercept_``, without setting any."""
+    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
+        """Return the fitted attributes for a source, including ``_fit`` and the weights, without setting any."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    @abstractmethod
+    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
+        """Return the attributes for a target, including ``adaptation_`` and the weights, without setting any."""
+
+    @abstractmethod
+    def _prior(self) -> Prior:
+        """Return the prior of forecasts and intervals, in the scales of the current weights."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit on labelled source rows. An earlier fit and adaptation are discarded.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, D)
+        X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D), or Moments
+            ``Moments.of(X, y)``, or a sum of such, needs no y. With one output the weights then have the same shape as
+            for a one-dimensional y.
         y : array of shape (n,) or (n, K)
         sample_weight : array of shape (n,), optional
-            A weight of 2 counts as two copies of the row, unless ``weights="importance"``.
+            A weight of 2 counts as two copies of the row.
         groups : array of shape (n,), optional
             The group of each row, such as a patient or a shop. Pass it if the target has other groups. Forecasts then
             include the error on new groups, by cross-validation over groups. The weights do not depend on it.
@@ -63,9 +81,12 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self
         """
         self._validate_params()
-        with use_device_of(X):
+        if isinstance(X, Moments):
+            self._learn(validation.read_moments(X, y, sample_weight, groups))
+        else:
             folds = None if groups is None else check_several(extend_folds(None, self, X, y, sample_weight, groups))
-            self._learn(validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2), folds)
+            source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
+            self._learn(source, folds, eigen_on_device_of(X))
         self._warn_of_limits()
         return self
 
@@ -79,15 +100,14 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         if not first and (groups is None) != (folds is None):
             raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
         groups = None if groups is None else check_groups(groups, X)
-        with use_device_of(X):
-            try:
-                source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
-            except WeightlessRows:
-                if first:
-                    raise
-                return self
-            folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
-            self._learn(source if first else source.added_to(self), folds)
+        try:
+            source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
+        except WeightlessRows:
+            if first:
+                raise
+            return self
+        folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
+        self._learn(source if first else source.added_to(self), folds, eigen_on_device_of(X))
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
@@ -99,99 +119,17 @@ class MomentsRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         self._validate_params()
         ungrouped = UngroupedBatches(self, batches)
-        self._learn(validation.read_batches(ungrouped, solver=self.solver), check_several(ungrouped.folds))
+        self._learn(validation.read_batches(ungrouped), check_several(ungrouped.folds))
         self._warn_of_limits()
         return self
 
-    def fit_moments(self, moments: Moments) -> Self:
-        """Fit on the summary of a labelled source, ``Moments.of(X, y)`` or a sum of such; no rows are needed.
-
-        With one output the weights have the same shape as for a one-dimensional y.
-        """
-        self._validate_params()
-        self._learn(validation.read_moments(moments))
-        self._warn_of_limits()
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict with the current weights: an array of shape (n,), or (n, K) if y had two dimensions.
-
-        For a Dask collection the result is a lazy Dask array, for a tensor a tensor on its device.
-        """
-        check_is_fitted(self)
-        kind = kind_of(X)
-        if kind in ("dask", "torch"):
-            return linear_prediction(self, X, kind)
-        return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
-
-    def _learn(self, source: Source, folds: GroupFolds | None = None) -> None:
-        """Compute all fitted attributes for a source, then set them."""
-        refuse_extremes(source.moments)
-        attributes = {
-            **self._solve(source if folds is None else folds.divide(source)),
-            "_folds": None if folds is None else folds.measure(self, source.y_ndim),
-            "moments_": source.moments,
-            "n_features_in_": source.moments.n_features,
-            "_y_ndim": source.y_ndim,
-        }
-        names = {"feature_names_in_": source.names, "label_names_": source.label_names}
-        optional = {**names, "label_range_": source.label_range}
-        attributes |= {name: value for name, value in optional.items() if value is not None}
-        self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
-
-    def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
-        for name in stale:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(attributes)
-
-    def _warn_of_limits(self, *, weights: bool = True) -> None:
-        """Warn about limitations of the source and about row weights, in subclasses that have any to report."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class AdaptableRegressor(MomentsRegressor):
-    """A regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
-
-    The expectations assume that labels are linear in the features with noise of constant variance, in both source and
-    target. The intervals do not: they come from experience with real shifts.
-
-    A subclass sets ``_belief`` and ``_weight_meaning`` in ``_solve``, and defines the abstract methods.
-    """
-
-    _belief: Belief
-    _weight_meaning: WeightMeaning
-    _units: Units = "target"
-    _adapted_to: Moments
-    _separation: Separation
-    _correction: LinearCorrection | None = None
-
-    @abstractmethod
-    def _adapt_to(self, target: Moments) -> Attributes:
-        """Return the attributes for a target, including ``adaptation_``, without setting any."""
-
-    @abstractmethod
-    def _unadapted(self) -> Attributes:
-        """Return the attributes of the fit that an adaptation changes."""
-
-    @abstractmethod
-    def _prior(self) -> Prior:
-        """Return the prior of forecasts and intervals, in the units of the current weights."""
-
-    def adapt(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Adapt the weights to a target, in place.
+    def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
+        """Adapt the weights to a target, in place. Target labels are for :class:`pyspar.TargetCorrection`.
 
         Parameters
         ----------
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
             Target rows with the source's columns. Batches are an iterable of row blocks.
-        y : array of shape (m,) or (m, K), or mapping, optional
-            Labels of some target rows, with NaN where unknown, or as ``{row position: label}``; Z must be rows. The
-            weights are adapted without labels first, and then corrected by a linear :class:`pyspar.TargetCorrection`:
-            ``drift_`` is the difference. Intervals and expected errors are those of the corrected weights.
         sample_weight : array of shape (m,), optional
 
         Returns
@@ -200,84 +138,10 @@ class AdaptableRegressor(MomentsRegressor):
         """
         check_is_fitted(self)
         self._validate_params()
-        if y is not None:
-            check_labelled_rows(Z, y)
         target = self._target(Z, sample_weight)
-        rows = None if y is None else validation.read_dense_rows(self, Z)
         self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
-        with use_device_of(Z):
-            new = copy.copy(self)
-            new._adapt_moments(target)
-            if rows is not None:
-                new._set_correction(*fit_linear_correction(new, weights_of(new), rows, y, sample_weight))
-        self.__dict__ = new.__dict__
+        self._adapt_moments(target, eigen_on_device_of(Z))
         return self
-
-    def adapted(self, Z: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Return a new estimator adapted to another target. The original is unchanged, and both share the source."""
-        return copy.copy(self).adapt(Z, y, sample_weight=sample_weight)
-
-    def reset(self) -> Self:
-        """Restore the weights from before any adaptation."""
-        check_is_fitted(self)
-        self._replace(ADAPTATION_ATTRIBUTES, self._unadapted())
-        return self
-
-    @property
-    def separation_(self) -> Separation:
-        """How well the rows of the source and of the adapted target can be distinguished."""
-        if not hasattr(self, "_separation"):
-            if not hasattr(self, "_adapted_to"):
-                raise AttributeError(f"{type(self).__name__} has separation_ only after adapt(Z)")
-            self._separation = measure_separation(self._source, self._adapted_to)
-        return self._separation
-
-    def __getstate__(self) -> Any:
-        """Return the state for a file, with the separation instead of the moments of the target."""
-        if hasattr(self, "_adapted_to"):
-            _ = self.separation_
-        return {name: value for name, value in super().__getstate__().items() if name != "_adapted_to"}
-
-    def __copy__(self) -> Self:
-        new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        return new
-
-    def home_rmse(self) -> Any:
-        """Return the expected RMSE, before adapting, on new rows like those of the source.
-
-        With ``groups`` the rows belong to new groups: the error of cross-validation that leaves groups out, if it is
-        larger than the expectation of the model. With two dimensions of y, return one number per output.
-        """
-        check_is_fitted(self)
-        return per_output(self._model.home_rmse(), self._y_ndim)
-
-    def expected_rmse(self, Z: Any, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
-        """Forecast the root mean squared error of the current weights on a target, without its labels.
-
-        The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
-        :class:`pyspar.SpARRegressor`. The intervals come from experience with real shifts; see ``docs/forecasts.md``.
-        Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
-
-        Parameters
-        ----------
-        Z : same types as for ``adapt``
-        sample_weight : array of shape (m,), optional
-
-        Returns
-        -------
-        Forecast
-            ``float(forecast)`` is the expected RMSE on noisy labels. A list with one forecast per output if y had two
-            dimensions. A ``LabelForecast`` of the corrected weights after ``adapt(Z, y)``.
-        """
-        check_is_fitted(self)
-        name, forecasts = type(self).__name__, list[Forecast]()
-        if self._correction is not None:
-            forecasts += self._correction.forecasts(validation.read_dense_rows(self, Z), sample_weight, name)
-        else:
-            forecaster = self._model.forecaster(self._target(Z, sample_weight))
-            forecasts += [forecaster.forecast(name, *weights_of(self), k) for k in range(self.moments_.n_outputs)]
-        return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict with the current weights.
@@ -292,84 +156,166 @@ class AdaptableRegressor(MomentsRegressor):
         Returns
         -------
         array of shape (n,), or (n, K) if y had two dimensions; a pair of such arrays with ``return_std``
+            For a Dask collection a lazy Dask array, for a tensor a tensor on its device.
         """
+        check_is_fitted(self)
         validation.check_boolean("return_std", return_std)
-        if not return_std:
-            return super().predict(X)
-        rows = validation.read_dense_rows(self, X)
-        prediction = rows @ self.coef_.T + self.intercept_
-        if self._correction is not None:
-            return prediction, self._correction.predictive_scales(rows).reshape(prediction.shape)
-        model = self._model
-        std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
-        return prediction, std * self._row_factors(model, 0.9)
+        if return_std:
+            rows = validation.read_dense_rows(self, X)
+            prediction, model = rows @ self.coef_.T + self.intercept_, self._model
+            std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
+            return prediction, std * self._row_factors(model, 0.9)
+        kind = kind_of(X)
+        if kind in ("dask", "torch"):
+            return linear_prediction(self, X, kind)
+        return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
 
-    def predict_interval(
-        self, X: Any, level: float = 0.9, *, basis: Literal["experience", "linear"] = "experience"
-    ) -> tuple[Any, Any]:
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        It averages the posterior of the current weights and posteriors in other units, weighted by their evidence. By
-        default it is extended to contain the prediction, and its distances from the prediction are multiplied by a
-        factor from real shifts, which depends on the separation of the source and the target of the last ``adapt``.
+        It averages the posterior of the current weights and posteriors with other prior scales, weighted by their
+        evidence. It contains the prediction, and its distances from the prediction are multiplied by a factor from real
+        shifts, which depends on the separation of the source and the target of the last ``adapt``.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
         level : float in (0, 1), default 0.9
-        basis : {"experience", "linear"}, default "experience"
-            "linear" omits the factor, which is correct for labels linear in the features. The interval may then
-            exclude the prediction (other units, or removed directions). No effect after ``adapt(Z, y)``.
 
         Returns
         -------
         low, high : arrays of shape (n,), or (n, K) if y had two dimensions
         """
         validation.check_level(level)
-        validation.check_choice("basis", basis, ("experience", "linear"))
         rows = validation.read_dense_rows(self, X)
-        prediction = rows @ self.coef_.T + self.intercept_
-        if self._correction is not None:
-            half = self._correction.half_widths(rows, level).reshape(prediction.shape)
-            return prediction - half, prediction + half
-        model = self._model
+        prediction, model = rows @ self.coef_.T + self.intercept_, self._model
         low, high = model.row_intervals(rows, level).reshape(2, *prediction.shape)
-        if basis == "linear":
-            return low, high
         factors = self._row_factors(model, level)
         below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
         return prediction + factors * below, prediction + factors * above
 
+    def source_rmse(self) -> Any:
+        """Return the expected RMSE, before adapting, on new rows like those of the source.
+
+        With ``groups`` the rows belong to new groups: the error of cross-validation that leaves groups out, if it is
+        larger than the expectation of the model. With two dimensions of y, return one number per output.
+        """
+        check_is_fitted(self)
+        return per_output(self._model.home_rmse(), self._y_ndim)
+
+    def expected_rmse(self, Z: Any = None, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
+        """Forecast the root mean squared error of the current weights on a target, without its labels.
+
+        The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
+        :class:`pyspar.SpARRegressor`. The intervals are calibrated on real shifts. Theorems 1 and 2 of the paper are
+        ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
+
+        Parameters
+        ----------
+        Z : same types as for ``adapt``, optional
+            By default the target of the last ``adapt``, unless the regressor was saved since.
+        sample_weight : array of shape (m,), optional
+
+        Returns
+        -------
+        Forecast
+            ``float(forecast)`` is the expected RMSE on noisy labels. A list with one forecast per output if y had two
+            dimensions.
+        """
+        check_is_fitted(self)
+        if Z is None and not hasattr(self, "_adapted_to"):
+            raise ValueError("expected_rmse needs target rows, got none; pass Z, or call adapt(Z) first")
+        forecaster = self._model.forecaster(self._adapted_to if Z is None else self._target(Z, sample_weight))
+        name, outputs = type(self).__name__, range(self.moments_.n_outputs)
+        forecasts = [forecaster.forecast(name, *weights_of(self), k) for k in outputs]
+        return forecasts[0] if self._y_ndim == 1 else forecasts
+
     @property
-    def _source(self) -> Moments:
-        """The source's moments, with weights that sum to the effective number of rows."""
-        return self.moments_.counted(self._weight_meaning)
+    def separation_(self) -> Separation:
+        """How well the rows of the source and of the adapted target can be distinguished."""
+        if not hasattr(self, "_separation"):
+            if not hasattr(self, "_adapted_to"):
+                raise AttributeError(f"{type(self).__name__} has separation_ only after adapt(Z)")
+            self._separation = measure_separation(self.moments_, self._adapted_to)
+        return self._separation
+
+    def __getstate__(self) -> Any:
+        """Return the state for a file, with the separation instead of the moments of the target."""
+        if hasattr(self, "_adapted_to"):
+            _ = self.separation_
+        return {name: value for name, value in super().__getstate__().items() if name != "_adapted_to"}
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _learn(self, source: Source, folds: GroupFolds | None = None, eigen: Eigen | None = None) -> None:
+        """Compute all fitted attributes for a source, then set them."""
+        refuse_extremes(source.moments)
+        attributes = {
+            **self._solve(source, eigen),
+            "_folds": None if folds is None else folds.measure(self, source.y_ndim),
+            "_target_spread": None,
+            "moments_": source.moments,
+            "n_features_in_": source.moments.n_features,
+            "_y_ndim": source.y_ndim,
+        }
+        attributes |= {f"{name}_source_": np.copy(attributes[f"{name}_"])[()] for name in ("coef", "intercept")}
+        names = {"feature_names_in_": source.names, "label_names_": source.label_names}
+        optional = {**names, "label_range_": source.label_range}
+        attributes |= {name: value for name, value in optional.items() if value is not None}
+        self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
+
+    def _adapt_moments(self, target: Moments, eigen: Eigen | None = None) -> None:
+        self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target, eigen), "_adapted_to": target})
+
+    def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
+        """Set attributes in one step, without those that are stale."""
+        self.__dict__ = {**{k: v for k, v in self.__dict__.items() if k not in stale}, **attributes}
 
     @property
     def _model(self) -> SourceModel:
-        weights = weights_of(copy.copy(self).reset())
-        return SourceModel(self._source, self._belief, self._prior(), self._units, weights, self._folds)
+        weights = in_columns(self.coef_source_, self.intercept_source_)
+        return SourceModel(self.moments_, self._fit, self._prior(), self._prior_scale, weights, self._folds)
 
     def _row_factors(self, model: SourceModel, level: float) -> Vector:
         return model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
+        """Warn about limitations of the source and about row weights."""
         if weights:
-            validation.warn_if_weights_do_not_count(self.moments_, self._weight_meaning, "source")
-        validation.warn_if_limited(self._belief)
+            validation.warn_if_weights_do_not_count(self.moments_, "source")
+        validation.warn_if_limited(self._fit)
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
-        """Return the moments of a target, with the same meaning of the row weights as in the source."""
+        """Return the moments of a target."""
         target = validation.target_moments(self, Z, sample_weight)
         with validation.name_target():
             refuse_extremes(target)
         if sample_weight is not None:
-            validation.warn_if_weights_do_not_count(target, self._weight_meaning, "target")
-        return target.counted(self._weight_meaning)
+            validation.warn_if_weights_do_not_count(target, "target")
+        return target
 
-    def _adapt_moments(self, target: Moments) -> None:
-        self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target), "_adapted_to": target})
+    def _before_adapting(self) -> Self:
+        """Return a copy with the weights before any adaptation."""
+        new = copy.copy(self)
+        weights = {"coef_": self.coef_source_, "intercept_": self.intercept_source_, "_target_spread": None}
+        new._replace(ADAPTATION_ATTRIBUTES, weights)
+        return new
 
-    def _set_correction(self, correction: LinearCorrection, reports: list[TargetDrift]) -> None:
-        self._correction, self.drift_ = correction, reports[0] if self._y_ndim == 1 else reports
-        self.__dict__.update(linear_weights(*correction.corrected_weights(), self._y_ndim))
+    @property
+    def _source(self) -> Moments:  # temporary
+        return self.moments_
+
+    @property
+    def _belief(self) -> Fit:  # temporary
+        return self._fit
+
+
+MomentsRegressor = AdaptableRegressor  # temporary

@@ -173,7 +173,7 @@ class SourceModel:
         Features that share a unit have no other kind. Otherwise the common unit is excluded, because intervals would
         depend on the units in which the features are given.
         """
-        kinds: tuple[Units, ...] = () if self.units == "common" else ("target", "source")
+        kinds: tuple[Units, ...] = () if self.units == "equal" else ("max", "source")
         candidates = [units]
         for kind in kinds:
             other = units_of_features(

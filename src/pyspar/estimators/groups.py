@@ -40,10 +40,6 @@ class GroupFolds:
     rmse: Vector | None = None
     errors: GroupErrors | None = None
 
-    def divide(self, source: Source) -> Source:
-        """Return a source with the moments of these folds."""
-        return replace(source, folds=tuple(self.moments.values()))
-
     def measure(self, estimator: Any, y_ndim: int) -> GroupFolds:
         """Return the folds with the root mean squared error, per output, on folds left out of the fit.
 
@@ -53,8 +49,8 @@ class GroupFolds:
             return self
         folds = list(self.moments.values())
         squares, means = [], []
-        for i, (fold, others) in enumerate(zip(folds, sums_without_each(folds), strict=True)):
-            weights = estimator._solve(Source(others, y_ndim, folds=(*folds[:i], *folds[i + 1 :])))
+        for fold, others in zip(folds, sums_without_each(folds), strict=True):
+            weights = estimator._solve(Source(others, y_ndim))
             errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
             squares.append(np.square(errors.column_lengths()[fold.n_features :]))
             means.append(errors.mean[fold.n_features :])

@@ -17,11 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.arrays import Matrix
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Matrix, Moments
 from pyspar.core.posterior import Predictive
-from pyspar.errors import InputError, warn
+from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.target_labels import LabelForecast
@@ -36,7 +35,7 @@ _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(7)
 """Gauss quadrature for a normal variable."""
 _CONTAINERS = (Pipeline, TransformedTargetRegressor, BaseSearchCV)
 _CORRECT_INSTEAD = "correct any fitted regressor by a few target labels with TargetCorrection(model).fit(Z, y)"
-_EQUAL_BEFORE_ADAPTING = {"alpha": None, "rule": None, "units": {"target", "source"}}
+_EQUAL_BEFORE_ADAPTING = {"alpha": None, "prior_scale": {"max", "source"}}
 """Parameters of our regressors that have no effect before ``adapt``, and the values for which this holds."""
 
 
@@ -69,12 +68,12 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     (20,)
     """
     if not isinstance(pipe, _CONTAINERS):
-        fix = "; use model.adapted(Z)" if hasattr(pipe, "adapted") else ""
+        fix = "; use copy.copy(model).adapt(Z)" if hasattr(pipe, "adapt") else ""
         if not fix and hasattr(pipe, "predict"):
             fix = f", which cannot be adapted; {_CORRECT_INSTEAD}"
         raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}{fix}")
     layers = list_layers(pipe)
-    if not hasattr(layers[-1], "adapted"):
+    if not hasattr(layers[-1], "adapt"):
         step = f"{layers[-2].steps[-1][0]!r} " if isinstance(layers[-2], Pipeline) else ""
         raise TypeError(
             f"the last step of the pipeline must be a regressor that can be adapted, got {step}"
@@ -83,7 +82,7 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
         )
     part = find_regressor(pipe, Z)
     _warn_of_searches(layers)
-    return replace_regressor(pipe, part.regressor.adapted(part.Z))
+    return replace_regressor(pipe, copy.copy(part.regressor).adapt(part.Z))
 
 
 def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
@@ -215,15 +214,6 @@ def check_layers(model: Any) -> list[Any]:
     check_is_fitted(layers[-1])
     warn_of_lost_groups(layers)
     return layers
-
-
-def refuse_corrected(estimator: Any, use: str) -> None:
-    """Raise InputError if target labels have corrected a regressor: adapting it again would discard the correction."""
-    if hasattr(estimator, "drift_"):
-        raise InputError(
-            f"{use} needs a regressor without a correction by target labels, got one with drift_; call "
-            "expected_rmse(Z) for the expected error of the corrected regressor, or pass one that is not corrected"
-        )
 
 
 def replace_regressor(model: Any, regressor: Any) -> Any:

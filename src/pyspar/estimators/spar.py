@@ -6,36 +6,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import RuleName, adapt, chi2_threshold, select_rule
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import (
-    FlatBelief,
+from pyspar.core.adapt import Adaptation, adapt, rule_at
+from pyspar.core.moments import Matrix, Moments, Vector
+from pyspar.core.regression import (
     Noise,
+    OLSFit,
     Prior,
-    RidgeBelief,
-    Units,
-    flat_belief,
-    inverse,
-    ridge_belief,
+    PriorScale,
+    RidgePosterior,
+    fit_ols,
+    fit_ridge,
     spread_about_source,
     units_of_features,
 )
-from pyspar.core.moments import Moments, Solver, WeightMeaning
-from pyspar.core.refit import refit, scale_factor
-from pyspar.estimators.base import AdaptableRegressor
+from pyspar.core.spectrum import Eigen
+from pyspar.estimators.base import ADAPTATION_ATTRIBUTES, AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
-
-_SHARED_CONSTRAINTS = {
-    "alpha": [Confidence()],
-    "fit_intercept": ["boolean"],
-    "solver": [StrOptions({"auto", "gram", "qr"})],
-    "weights": [StrOptions({"counts", "importance"})],
-}
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -54,16 +45,13 @@ class SpARRegressor(AdaptableRegressor):
         the probability of removing a direction whose true weight is zero. With "mle" that probability is smaller, for
         example 0.996 for N = 100 and 20 directions, and 0.869 for N = 40 and 30 directions, of which the intercept is
         one. See ``pyspar.theory.level_with_mle``.
-    solver : {"auto", "gram", "qr"}, default "auto"
-        How the rows are summarised; see :class:`pyspar.Moments`.
-    weights : {"counts", "importance"}, default "counts"
-        The meaning of ``sample_weight``. With "counts" a weight of 2 equals two copies of the row. With "importance"
-        only the ratios of the weights matter, and the number of rows is ``sum(w)**2 / sum(w**2)``.
 
     Attributes
     ----------
     coef_, intercept_
         The current weights, shaped as those of scikit-learn's ``LinearRegression``.
+    coef_source_, intercept_source_
+        The weights before adapting.
     sigma2_ : float or array of shape (K,)
         The estimated variance of the label noise. It is zero if the residual does not exceed the rounding error of the
         features at their precision, which for float16 and float32 can be larger than the noise.
@@ -92,105 +80,84 @@ class SpARRegressor(AdaptableRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Confidence()],
+        "fit_intercept": ["boolean"],
         "noise": [StrOptions({"mle", "unbiased", "exact"})],
-        **_SHARED_CONSTRAINTS,
     }
-    _belief: FlatBelief
-    _target_spread: Vector | None
+    _fit: OLSFit
 
-    def __init__(
-        self,
-        alpha: float = 0.999,
-        *,
-        fit_intercept: bool = True,
-        noise: Noise = "mle",
-        solver: Solver = "auto",
-        weights: WeightMeaning = "counts",
-    ) -> None:
+    def __init__(self, alpha: float = 0.999, *, fit_intercept: bool = True, noise: Noise = "mle") -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.noise = noise
-        self.solver = solver
-        self.weights = weights
 
-    def _solve(self, source: Source) -> Attributes:
-        moments = source.moments.counted(self.weights)
-        belief = flat_belief(moments, fit_intercept=bool(self.fit_intercept), noise=self.noise)
+    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
+        fit = fit_ols(source.moments, fit_intercept=bool(self.fit_intercept), noise=self.noise, eigen=eigen)
         return {
-            "_belief": belief,
-            "_weight_meaning": self.weights,
-            "rank_": belief.x.rank,
-            "sigma2_": per_output(np.square(belief.sigma), source.y_ndim),
-            **_least_squares_weights(belief, belief.w_hat, None, source.y_ndim),
+            "_fit": fit,
+            "rank_": fit.x.rank,
+            "sigma2_": per_output(fit.sigma2, source.y_ndim),
+            **_least_squares_weights(fit, fit.w_hat, source.y_ndim),
         }
 
-    def _adapt_to(self, target: Moments) -> Attributes:
-        belief = self._belief
-        adaptation = adapt(belief, target, select_rule("chi2", self.alpha))
-        spread = target.spread_about(belief.x_mean)
-        return {"adaptation_": adaptation, **_least_squares_weights(belief, adaptation.w_proj, spread, self._y_ndim)}
-
-    def _unadapted(self) -> Attributes:
-        return _least_squares_weights(self._belief, self._belief.w_hat, None, self._y_ndim)
+    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
+        adaptation = adapt(self._fit, target, rule_at(self.alpha), eigen=eigen)
+        return {
+            "adaptation_": adaptation,
+            "_target_spread": target.spread_about(self._fit.x_mean),
+            **_least_squares_weights(self._fit, adaptation.w_proj, self._y_ndim),
+        }
 
     def _prior(self) -> Prior:
         """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
-        source, centred, k = self._source, self._belief.centred, self.moments_.n_outputs
-        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, include_unseen=True)
-        return Prior(units, np.zeros((len(units), k)), np.zeros(k))
+        centred, d, k = self._fit.centred, self.moments_.n_features, self.moments_.n_outputs
+        units = units_of_features(self.moments_, self._target_spread, "max", fit_intercept=centred, include_unseen=True)
+        return Prior(units, np.zeros((d, k)), np.zeros(k))
 
 
-def _least_squares_weights(belief: FlatBelief, w: Matrix, target_spread: Vector | None, y_ndim: int) -> Attributes:
-    """Return the attributes that an adaptation changes, for weights of shape (features, outputs)."""
-    return {"_target_spread": target_spread, **linear_weights(w, belief.y_mean - belief.x_mean @ w, y_ndim)}
+def _least_squares_weights(fit: OLSFit, w: Matrix, y_ndim: int) -> Attributes:
+    return linear_weights(w, fit.y_mean - fit.x_mean @ w, y_ndim)
 
 
 class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior scaled by each feature's spread over source and target.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
-    the diagonal matrix of units. The noise variance and :math:`\tau^2` maximise the evidence. ``fit`` uses source
-    units, or equal units with ``units="common"``. ``adapt`` uses the units chosen by ``units`` and applies the rule. A
-    change of ``units``, ``centre`` or ``weights`` takes effect at the next fit, a change of ``rule`` or ``alpha`` at
-    the next ``adapt``.
+    the diagonal matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``fit``
+    scales features by their spread over the source, or not at all with "equal". ``adapt`` uses ``prior_scale``. A
+    change of ``prior_scale`` or ``centre`` takes effect at the next fit, a change of ``alpha`` at the next ``adapt``.
 
     Parameters
     ----------
-    units : {"target", "source", "common"}, default "target"
-        The unit of each feature, in which the prior treats all features alike. "target" is the larger of its spreads
-        over source and target, and "source" is its spread over the source. "common" is the same unit for all features;
-        use it if they share a unit, such as the features of a network's layer. Use "source" if the linear relation is
-        known to continue beyond the source.
+    prior_scale : {"max", "source", "equal"}, default "max"
+        The scale of each feature; the prior treats all features alike after division by it. "max" is the larger of its
+        spreads over source and target, and "source" is its spread over the source. "equal" is the same scale for all
+        features; use it if they share a unit, such as the features of a network's layer. Use "source" if the linear
+        relation is known to continue beyond the source.
     centre : None, array of shape (D,) or (K, D), or fitted linear model, default None
         The centre of the prior; None is zero. A model is any object with ``predict``, ``coef_`` and ``intercept_``.
         Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
-    rule : {"keep", "chi2", "refit"}, default "keep"
-        "keep" uses the posterior mean. "chi2" keeps the correction to the centre only along target directions where it
-        differs from zero at confidence ``alpha``, as in the paper. "refit" then uses the posterior mean given that the
-        correction is zero along the other directions, so that the error on the source is at most that of the centre. It
-        also drops directions whose refitted correction is not significant, and scales the correction down if it changes
-        the predictions more on the target than on the source (``adaptation_.scale``). ``pyspar.nn.adapt_head`` uses
-        "refit". If singular values of the target are equal, as in a balanced design, "chi2" and "refit" may depend on
-        the order of rows and columns.
-    alpha : float in [0, 1], default 0.999
-        The confidence of "chi2" and "refit".
-    fit_intercept, solver, weights
+    alpha : float in [0, 1] or None, default None
+        None uses the posterior mean. A number keeps the correction to the centre only along target directions where it
+        differs from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
+        balanced design, the result may then depend on the order of rows and columns.
+    fit_intercept
         As for :class:`SpARRegressor`.
 
     Attributes
     ----------
-    coef_, intercept_, rank_, moments_, n_features_in_, feature_names_in_
+    coef_, intercept_, coef_source_, intercept_source_, rank_, moments_, n_features_in_, feature_names_in_
         As for :class:`SpARRegressor`.
     units_ : array of shape (D,)
-        The unit of each feature for the current weights; zero for a feature that does not vary.
+        The scale of each feature for the current weights; zero for a feature that does not vary.
     sigma2_, tau2_ : float or arrays of shape (K,)
         The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise can be zero as
         for :class:`SpARRegressor`.
     evidence_ : Evidence
         Both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     adaptation_ : Adaptation
-        Every number of the last adaptation, for the correction to the centre and in units of ``units_``. Only set by
-        ``adapt``.
+        Every number of the last adaptation, for the correction to the centre and features divided by ``units_``. Only
+        set by ``adapt``.
 
     Examples
     --------
@@ -209,89 +176,83 @@ class BayesSpARRegressor(AdaptableRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "units": [StrOptions({"target", "source", "common"})],
+        "prior_scale": [StrOptions({"max", "source", "equal"})],
         "centre": "no_validation",
-        "rule": [StrOptions(set(get_args(RuleName)))],
-        **_SHARED_CONSTRAINTS,
+        "alpha": [Confidence(), None],
+        "fit_intercept": ["boolean"],
     }
     units_: Vector
-    _belief: RidgeBelief
-    _fitted_prior: Prior
-    _target_spread: Vector | None
+    _fit: RidgePosterior
 
     def __init__(
         self,
-        units: Units = "target",
+        prior_scale: PriorScale = "max",
         centre: Any = None,
-        rule: RuleName = "keep",
-        alpha: float = 0.999,
+        alpha: float | None = None,
         *,
         fit_intercept: bool = True,
-        solver: Solver = "auto",
-        weights: WeightMeaning = "counts",
     ) -> None:
-        self.units = units
+        self.prior_scale = prior_scale
         self.centre = centre
-        self.rule = rule
         self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.weights = weights
 
     def __sklearn_clone__(self) -> Any:
         return clone_without(self, "centre")
 
-    def _solve(self, source: Source) -> Attributes:
-        coef, intercept = read_centre(self.centre, source)
-        moments, centred = source.moments.counted(self.weights), bool(self.fit_intercept)
-        prior = Prior(units_of_features(moments, None, self.units, fit_intercept=centred), coef, intercept)
-        belief = ridge_belief(prior.transform_source(moments), fit_intercept=centred)
+    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
+        moments, centred = source.moments, bool(self.fit_intercept)
+        units = units_of_features(moments, None, self.prior_scale, fit_intercept=centred)
+        fit = fit_ridge(moments, Prior(units, *read_centre(self.centre, source)), fit_intercept=centred, eigen=eigen)
         return {
-            "_belief": belief,
-            "_fitted_prior": prior,
-            "_units": self.units,
-            "_weight_meaning": self.weights,
-            "rank_": belief.x.rank,
-            **_posterior_weights(prior, belief, belief.w_hat, None, source.y_ndim),
+            "_fit": fit,
+            "_prior_scale": self.prior_scale,
+            "rank_": fit.x.rank,
+            **_posterior_weights(fit, fit.w_hat, source.y_ndim),
         }
 
-    def _adapt_to(self, target: Moments) -> Attributes:
-        source, belief = self._source, self._belief
-        spread = spread_about_source(source, target, belief.centred)
-        units = units_of_features(source, spread, self._units, fit_intercept=belief.centred)
-        prior = replace(self._fitted_prior, units=units)
-        if not np.array_equal(units, self._fitted_prior.units):
-            belief = ridge_belief(prior.transform_source(source), fit_intercept=belief.centred)
-        rule = select_rule(self.rule, self.alpha)
-        # "keep" removes nothing, so directions that only the source has need no decision.
-        adaptation = adapt(belief, prior.transform_target(target), rule, include_source_directions=self.rule != "keep")
-        if self.rule == "refit":
-            w_proj, kept = refit(belief, adaptation.z.V, ~adaptation.removed, chi2_threshold(float(self.alpha)))
-            scale = scale_factor(w_proj * inverse(units)[:, None], source, target, belief.x_mean * units)
-            adaptation = replace(adaptation, w_proj=scale * w_proj, removed=~kept, scale=scale)
-        return {"adaptation_": adaptation, **_posterior_weights(prior, belief, adaptation.w_proj, spread, self._y_ndim)}
+    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
+        source, fit = self.moments_, self._fit
+        spread = spread_about_source(source, target, fit.centred)
+        units = units_of_features(source, spread, self._prior_scale, fit_intercept=fit.centred)
+        if not np.array_equal(units, fit.prior.units):
+            fit = fit_ridge(source, replace(fit.prior, units=units), fit_intercept=fit.centred, eigen=eigen)
+        # A rule also decides along directions that only the source has, where the correction may be noise too.
+        tests = self.alpha is not None
+        scaled = fit.prior.transform_target(target)
+        adaptation = adapt(fit, scaled, rule_at(self.alpha), include_source_directions=tests, eigen=eigen)
+        return {
+            "adaptation_": adaptation,
+            "_target_spread": spread,
+            **_posterior_weights(fit, adaptation.w_proj, self._y_ndim),
+        }
 
-    def _unadapted(self) -> Attributes:
-        return _posterior_weights(self._fitted_prior, self._belief, self._belief.w_hat, None, self._y_ndim)
+    def _set_head(self, weights: Matrix, adaptation: Adaptation, target: Moments) -> None:
+        """Replace the weights (K, D) by those of a network's head that was refitted for a target."""
+        changed = {"adaptation_": adaptation, "_adapted_to": target, "coef_": weights.reshape(np.shape(self.coef_))}
+        self._replace(ADAPTATION_ATTRIBUTES, changed)
+
+    def _before_adapting(self) -> Any:
+        new = super()._before_adapting()
+        new.__dict__.update(_posterior_weights(self._fit, self._fit.w_hat, self._y_ndim))
+        return new
 
     def _prior(self) -> Prior:
-        """Return the prior for forecasts, in which features that are constant in the source have a unit too."""
-        source, centred = self._source, self._belief.centred
-        units = units_of_features(source, self._target_spread, self._units, fit_intercept=centred, include_unseen=True)
-        return replace(self._fitted_prior, units=units)
+        """Return the prior for forecasts, in which features that are constant in the source have a scale too."""
+        units = units_of_features(
+            self.moments_, self._target_spread, self._prior_scale, fit_intercept=self._fit.centred, include_unseen=True
+        )
+        return replace(self._fit.prior, units=units)
 
 
-def _posterior_weights(
-    prior: Prior, belief: RidgeBelief, correction: Matrix, target_spread: Vector | None, y_ndim: int
-) -> Attributes:
+def _posterior_weights(fit: RidgePosterior, correction: Matrix, y_ndim: int) -> Attributes:
     """Return the attributes that an adaptation changes, for a correction to the prior's centre."""
     return {
-        "_target_spread": target_spread,
-        "units_": prior.units,
-        "evidence_": belief.evidence,
-        "sigma2_": per_output(belief.evidence.sigma2, y_ndim),
-        "tau2_": per_output(belief.evidence.tau2, y_ndim),
-        **linear_weights(*prior.weights(belief, correction), y_ndim),
+        "units_": fit.prior.units,
+        "evidence_": fit.evidence,
+        "sigma2_": per_output(fit.sigma2, y_ndim),
+        "tau2_": per_output(fit.tau2, y_ndim),
+        **linear_weights(*fit.prior.weights(fit, correction), y_ndim),
     }
 
 

@@ -15,13 +15,11 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Belief, FlatBelief
-from pyspar.core.moments import Moments, Solver, column_names, measured_eps, refuse_masked
-from pyspar.core.roots import root_sum_squares
+from pyspar.core.moments import Matrix, Moments, Vector, column_names, column_norms, measured_eps, refuse_masked
+from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import warn
 from pyspar.sources import kind_of, moments_of, name_columns, refuse_dates, refuse_extreme_weights, refuse_large
-from pyspar.wording import list_some
+from pyspar.text import list_some
 
 Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""
@@ -39,7 +37,7 @@ class Source:
     """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
 
     ``label_names`` (a list) and ``label_range`` (the smallest and largest label of each output, of shape (2, K)) are
-    None if they are unknown. ``folds`` are the moments of parts without common groups, if any.
+    None if they are unknown.
     """
 
     moments: Moments
@@ -47,7 +45,6 @@ class Source:
     names: Any = None
     label_names: Any = None
     label_range: Any = None
-    folds: tuple[Moments, ...] = ()
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
@@ -134,7 +131,7 @@ def read_labelled_rows(
     refuse_dates("y", y)
     if not reset and y is not None:
         check_further_labels(estimator, y)
-    kind, solver = kind_of(X), estimator.solver
+    kind = kind_of(X)
     if kind != "dask":  # the weights of Dask rows are checked where they are computed
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
@@ -142,7 +139,7 @@ def read_labelled_rows(
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         if not reset:
             check_columns(estimator, column_names(X), X.shape[-1], role="batch")
-        moments = moments_of(X, y, sample_weight, solver=solver)
+        moments = moments_of(X, y, sample_weight)
         if moments.rows < min_rows:
             raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
         return Source(moments, int(y.ndim), _names_of(moments))
@@ -157,10 +154,7 @@ def read_labelled_rows(
         y = np.asarray(y, dtype=np.float64)
     names = getattr(reader, "feature_names_in_", None)
     with name_columns(names, label_names):
-        if kind == "sparse":
-            moments = moments_of(X, y, sample_weight, solver=solver)
-        else:
-            moments = Moments.of(X, y, sample_weight, solver=solver, eps=eps)
+        moments = _moments_in_memory(X, y, sample_weight, eps)
     counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
     label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, names, label_names, label_range)
@@ -182,7 +176,7 @@ def label_names_of(y: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def read_batches(batches: Any, *, solver: Solver) -> Source:
+def read_batches(batches: Any) -> Source:
     """Validate labelled batches and compute their moments. The first batch determines the dimension of y."""
     y_ndims: list[int] = []
 
@@ -196,16 +190,16 @@ def read_batches(batches: Any, *, solver: Solver) -> Source:
                         np.asarray(batch[0], dtype=np.float64)
             yield batch
 
-    moments = moments_of(checked_batches(), labelled=True, solver=solver)
+    moments = moments_of(checked_batches(), labelled=True)
     if moments.rows < 2:
         raise ValueError(f"Found {moments.rows} sample(s) while a minimum of 2 is required.")
     return Source(moments, y_ndims[0], _names_of(moments))
 
 
-def read_moments(moments: Any, *, y_ndim: int | None = None) -> Source:
+def read_moments(moments: Moments, *others: Any, y_ndim: int | None = None) -> Source:
     """Validate the moments of a labelled source. By default y has one dimension if there is one output."""
-    if not isinstance(moments, Moments):
-        raise TypeError(f"moments must be Moments, got {type(moments).__name__}; for rows use fit(X, y)")
+    if any(value is not None for value in others):
+        raise ValueError("y, sample_weight and groups must be None for Moments, which include labels and weights")
     if moments.n_outputs == 0:
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
@@ -226,7 +220,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         if not np.isfinite(Z.root).all():
             raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
         return Z
-    kind, solver = kind_of(Z), estimator.solver
+    kind = kind_of(Z)
     if kind != "dask":
         refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch", "batches"):
@@ -234,7 +228,7 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         if kind == "batches" and sample_weight is not None:
             raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
         with name_target():
-            moments = moments_of(Z, sample_weight=sample_weight, solver=solver)
+            moments = moments_of(Z, sample_weight=sample_weight)
         return target_moments(estimator, moments, None)
     shape = np.shape(Z)
     if len(shape) == 2:
@@ -242,9 +236,14 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
     eps = measured_eps(Z)
     Z = check_rows(estimator, Z, "the target", ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
     with name_target(), name_columns(getattr(estimator, "feature_names_in_", None)):
-        if kind == "sparse":
-            return moments_of(Z, sample_weight=sample_weight, solver=solver)
-        return Moments.of(Z, sample_weight=sample_weight, solver=solver, eps=eps)
+        return _moments_in_memory(Z, None, sample_weight, eps)
+
+
+def _moments_in_memory(X: Any, y: Any, sample_weight: Any, eps: Any) -> Moments:
+    """Return the moments of validated rows. A frame of sparse columns has become a sparse matrix."""
+    if kind_of(X) == "sparse":
+        return moments_of(X, y, sample_weight)
+    return Moments.of(X, y, sample_weight, eps=eps)
 
 
 @contextmanager
@@ -340,32 +339,32 @@ def _columns_of_text(rows: Any) -> list[str] | None:
     return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
 
 
-def warn_if_weights_do_not_count(moments: Moments, meaning: str, role: str) -> None:
+def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
     weight, rows = moments.weight, moments.rows
-    if meaning == "counts" and weight < MIN_COUNT * rows:
+    if weight < MIN_COUNT * rows:
         warn(
             f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
-            'only their ratios matter, as with inverse-probability weights, use weights="importance".'
+            "only their ratios matter, as with inverse-probability weights, multiply them by sum(w) / sum(w**2)."
         )
 
 
-def warn_if_limited(belief: Belief) -> None:
+def warn_if_limited(fit: Fit) -> None:
     """Warn if least squares leaves no rows for the noise, or if the sizes of the features exceed float64's precision.
 
     A small singular value may also be due to nearly dependent features of the same size. Standardising does not change
     that, so the sizes of the features themselves are compared.
     """
-    if isinstance(belief, FlatBelief) and belief.degrees_of_freedom <= 0 and not belief.sigma.any():
+    if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
         warn(
-            f"The source has {belief.weight:,.6g} rows and {belief.x.rank + belief.centred} directions (with "
+            f"The source has {fit.weight:,.6g} rows and {fit.x.rank + fit.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features."
         )
-    lam = belief.x.lam
+    lam = fit.x.lam
     if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
         return
-    sizes = root_sum_squares((belief.x.V * (lam / lam[0])).T)
+    sizes = column_norms((fit.x.V * (lam / lam[0])).T)
     sizes = sizes[sizes > 0.0]
     if sizes.min() < SMALLEST_SIZE * sizes.max():
         warn(

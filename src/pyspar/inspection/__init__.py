@@ -18,7 +18,7 @@ from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names, refuse_corrected
+from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
 from pyspar.estimators.target_labels import check_index, forecast_correction
 from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows, find_unseen
 from pyspar.inspection.any_regressor import inspect_regressor
@@ -120,7 +120,6 @@ def inspect(
             "pyspar.expected_rmse(model, Z) returns its expected error (rmse) and that before the correction "
             "(rmse_uncorrected), and pyspar.inspect(model.model, Z, ...) inspects the model before the correction"
         )
-    refuse_corrected(regressor, "inspect")
     if source is not None:
         if sample_weight is not None:
             raise InputError("sample_weight is not available with source; leave it out")
@@ -184,7 +183,7 @@ def build_inspection(
     if errors is None and labels is not None and len(known) == len(predicted):
         errors = {name: list(map(SquaredErrors.of, (labels - rows).T.copy())) for name, rows in known.items()}
     inspected = []
-    for k, home in enumerate(np.atleast_1d(estimator.home_rmse()).tolist()):
+    for k, home in enumerate(np.atleast_1d(estimator.source_rmse()).tolist()):
         judgement = Judgement(
             forecasts=_forecast_all(comparison, on_target, k),
             home=home,
@@ -221,7 +220,7 @@ def build_inspection(
         n_target=target.weight,
         columns=tuple(dict.fromkeys(comparison.columns)),
         estimator=description,
-        alpha=float(estimator.alpha),
+        alpha=0.999 if estimator.alpha is None else float(estimator.alpha),
         has_rule=comparison.has_rule,
         rank=int(estimator.rank_),
     )

@@ -59,7 +59,7 @@ class Comparison:
     @property
     def has_rule(self) -> bool:
         """Whether the estimator removes directions by the paper's rule."""
-        return isinstance(self.estimator, SpARRegressor) or self.estimator.rule != "keep"
+        return isinstance(self.estimator, SpARRegressor) or self.estimator.alpha is not None
 
 
 def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, has_model: bool = True) -> Comparison:
@@ -69,12 +69,11 @@ def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, 
     ``has_model`` the estimator is a model in use; otherwise least squares is the reference. No warnings are raised,
     because the findings report the same problems.
     """
+    alpha = 0.999 if estimator.alpha is None else float(estimator.alpha)
     settings = {
-        "alpha": float(estimator.alpha),
         "fit_intercept": estimator._belief.centred,  # the parameter may have changed since the fit
-        "solver": estimator.solver,
     }
-    unadapted, adapted = copy.copy(estimator).reset(), _adapt(estimator, target)
+    unadapted, adapted = estimator._before_adapting(), _adapt(estimator, target)
     units, centre = np.ones(estimator.n_features_in_), None
     own: dict[str, Pair] = {}
     if isinstance(estimator, SpARRegressor):
@@ -82,16 +81,16 @@ def compare_weights(estimator: Any, target: Moments, columns: Sequence[str], *, 
         ridge = _fit(BayesSpARRegressor(**settings), estimator, estimator._source)
         bayes, adaptation = _adapt(ridge, target), adapted.adaptation_
     else:
-        least_squares = _fit(SpARRegressor(**settings), estimator, estimator._source)
+        least_squares = _fit(SpARRegressor(alpha, **settings), estimator, estimator._source)
         spar, ridge, bayes = _adapt(least_squares, target), unadapted, adapted
         adaptation = spar.adaptation_
-        if estimator.rule != "keep":
+        if estimator.alpha is not None:
             units, adaptation = adapted.units_, adapted.adaptation_
         elif has_model:
             units = unadapted.units_
-            scaled = _fit(SpARRegressor(**settings), estimator, in_units_of(estimator._source, units))
+            scaled = _fit(SpARRegressor(alpha, **settings), estimator, in_units_of(estimator._source, units))
             adaptation = _adapt(scaled, in_units_of(target, units)).adaptation_
-        centre = estimator._fitted_prior if estimator.centre is not None else None
+        centre = estimator._fit.prior if estimator.centre is not None else None
         own = {"not adapted": weights_of(unadapted)} if centre is None else {"centre": (centre.coef, centre.intercept)}
     candidates = {"OLS": weights_of(least_squares), "SpAR": weights_of(spar), "Bayes-SpAR": weights_of(bayes)}
     if has_model:

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.errors import InputError, need
 from pyspar.estimators.base import MomentsRegressor
-from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 
 _skl2onnx = need("skl2onnx", "onnx")
@@ -29,7 +28,7 @@ def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
 
     Parameters
     ----------
-    model : SpARRegressor, BayesSpARRegressor, PCRRegressor, or a pipeline that ends in one
+    model : SpARRegressor, BayesSpARRegressor, or a pipeline that ends in one
         skl2onnx must be able to convert all steps of a pipeline.
     X : array of shape (n, D), optional
         Rows whose dtype, float32 or float64, is the dtype of the graph's input. The values are not used. Without rows,
@@ -66,7 +65,7 @@ def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
 
 def register_converters() -> None:
     """Register the estimators of pyspar with skl2onnx, so that ``skl2onnx.to_onnx`` converts them."""
-    for kind in (SpARRegressor, BayesSpARRegressor, PCRRegressor):
+    for kind in (SpARRegressor, BayesSpARRegressor):
         _skl2onnx.update_registered_converter(kind, f"Pyspar{kind.__name__}", _set_shape, _convert_linear)
 
 

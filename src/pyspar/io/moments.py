@@ -29,7 +29,6 @@ _FIELDS = {
     "weight": ("fiu", 0),
     "weight2": ("fiu", 0),
     "eps": ("f", 1),
-    "blur": ("fiu", 0),
     "names": ("U", 1),
     "outputs": ("U", 1),
     "tails": ("f", 2),
@@ -84,7 +83,7 @@ def read_moments_file(path: str | os.PathLike[str]) -> MomentsFile:
     if problem is not None:
         raise InputError(f"{where} is not a valid file of Moments: {problem}; write the file again")
     values: dict[str, Any] = {key: int(fields[key]) for key in ("n_features", "rows")}
-    values |= {key: float(fields[key]) for key in ("weight", "weight2", "blur")}
+    values |= {key: float(fields[key]) for key in ("weight", "weight2")}
     values |= {key: np.asarray(fields[key], dtype=np.float64) for key in ("root", "eps")}
     moments = Moments(**values, names=names, tails=fields.get("tails"))
     return MomentsFile(moments, outputs)
@@ -119,8 +118,6 @@ def _find_problems(fields: dict[str, Any], names: tuple[str, ...]) -> Iterator[s
     for name in ("weight", "weight2"):
         if not 0.0 < fields[name] < np.inf:
             yield f"{name} is {fields[name]}, expected a positive number"
-    if not 0.0 <= fields["blur"] < 1.0:
-        yield f"blur is {fields['blur']}, expected a number from 0 to 1"
     if eps.shape != (d,) or not ((eps > 0.0) & (eps < 1.0)).all():
         yield f"eps must be {d} numbers between 0 and 1"
     if "tails" in fields and (fields["tails"].shape != (2, d) or not np.isfinite(fields["tails"]).all()):

@@ -15,7 +15,7 @@ from pyspar.core.moments import Moments
 from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
-from pyspar.estimators.head_weights import NewHead
+from pyspar.estimators.heads import NewHead
 from pyspar.estimators.label_units import MAX_DISTANCE, find_other_unit, measure_slopes, median_distance
 from pyspar.wording import format_number
 

@@ -60,7 +60,7 @@ class FeatureReader:
         must have, None for that of the first batch. ``keep`` and ``errors`` receive the rows.
         """
         layer = cast(nn.Linear, self.run.model.get_submodule(self.head))
-        sums = TensorSums(read_once=True, eps=self.run.eps)
+        sums = TensorSums(eps=self.run.eps)
         self.progress.start(role, f"reading {role}", total=total or None, unit="batches")
         with _capture_inputs(layer) as inputs:
             for number, batch in enumerate(batches):
@@ -168,7 +168,7 @@ class ErrorSums:
 
     def __init__(self, head: nn.Linear, eps: float) -> None:
         self._weights = [None if p is None else p.detach().double() for p in (head.weight, head.bias)]
-        self._sums = [TensorSums(read_once=True, eps=eps) for _ in range(head.out_features)]
+        self._sums = [TensorSums(eps=eps) for _ in range(head.out_features)]
         self._n = 0.0
         self._unit = 0.0  # of the errors, so that no square overflows
 

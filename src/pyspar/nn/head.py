@@ -1,7 +1,7 @@
 """Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
 The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments.
-``pyspar.estimators.head_weights`` computes the new weights from the Moments.
+``pyspar.estimators.heads`` computes the new weights from the Moments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Noise
 from pyspar.core.forecast import Forecast
 from pyspar.errors import InputError
-from pyspar.estimators.head_weights import Changed, HeadMethod, check_head_options, correct_head, fit_head
+from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, new_head_weights
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
@@ -29,7 +29,7 @@ from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_ba
 from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
-from pyspar.sources import use_device_of
+from pyspar.sources import eigen_on_device_of
 from pyspar.terminal import show_progress
 from pyspar.wording import format_number
 
@@ -53,9 +53,7 @@ class AdaptedHead:
     head_name : str
         The name of the layer.
     estimator : BayesSpARRegressor or SpARRegressor
-        The regressor on the head's inputs whose weights the head now has. ``estimator.adapted(...)`` adapts it to
-        another target without another pass over the source. The result is that of :func:`adapt_head` if no direction
-        of the features is below the cutoff.
+        The regressor on the head's inputs whose weights the head has without target labels.
     account : HeadAccount
         The errors of the given head, of least squares and of the new head on the source rows, and how much their
         predictions vary on the target. ``account.is_constant`` and ``account.is_worse`` mark outputs of which a warning
@@ -177,13 +175,13 @@ def adapt_head(
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" is :class:`pyspar.BayesSpARRegressor` with ``units="common"``, ``rule="refit"`` and the trained head,
-        including its bias, as the centre. Its test also uses the error of the trained head in each row, so it does not
-        assume that all rows have the same noise. This requires memory for ``K * D**2`` numbers, for K outputs and D
-        features. The change includes the removal of the trained weights along directions below ``cutoff``. "spar" is
-        the paper's method: it replaces the head by least squares on the source and removes the directions that noise
-        can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols" may harm a well-trained
-        network.
+        "bayes" is :func:`pyspar.core.refit.refit_head`: a ridge posterior centred at the trained head, whose correction
+        is refitted along the directions where it is significant. Its test also uses the error of the trained head in
+        each row, so it does not assume that all rows have the same noise. This requires memory for ``K * D**2``
+        numbers, for K outputs and D features. The change includes the removal of the trained weights along directions
+        below ``cutoff``. "spar" is the paper's method: it replaces the head by least squares on the source and removes
+        the directions that noise can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols"
+        may harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
@@ -286,16 +284,14 @@ def adapt_head(
     selected = None if keep is None else keep.select()
     if selected is not None and z is not None and labels_scale == "check":
         check_target_label_scale(x, z, *trained, *selected[:2])
-    with use_device_of(layer.weight):
-        error_roots = () if errors is None else errors.roots()
-        target = None if method == "ols" else z
-        new = fit_head(x, target, method, coef=coef, intercept=bias, error_roots=error_roots, **numbers)
+    numbers |= {"error_roots": () if errors is None else errors.roots(), "eigen": eigen_on_device_of(layer.weight)}
+    new = new_head_weights(x, None if method == "ols" else z, coef, bias, method, **numbers)
+    account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
+    account.warn()
+    if selected is not None:
+        new = correct_head(new, *selected)
         account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
-        account.warn()
-        if selected is not None:
-            new = correct_head(new, *selected)
-            account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
-            account.warn_of_correction()
+        account.warn_of_correction()
     write_weights(new.coef, new.intercept, layer, name)
     adaptation = getattr(new.estimator, "adaptation_", None)
     several = len(new.coef) > 1

@@ -6,18 +6,16 @@ This module recognises the kind of data that a caller passes. One module per kin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.arrays import VALUE_RANGE
-from pyspar.core.extremes import ExtremeValues
-from pyspar.core.moments import Moments, Solver, column_names
-from pyspar.core.spectrum import use_algebra
-from pyspar.wording import list_some
+from pyspar.core.moments import VALUE_RANGE, ExtremeValues, Moments, column_names
+from pyspar.core.spectrum import Eigen
+from pyspar.text import list_some
 
 DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]
 
@@ -62,25 +60,23 @@ def features_of_batch(batch: Any) -> Any:
     return batch[0] if isinstance(batch, (tuple, list)) and len(batch) else batch
 
 
-def moments_of(
-    data: Any, Y: Any = None, sample_weight: Any = None, *, labelled: bool = False, solver: Solver = "auto"
-) -> Moments:
+def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, labelled: bool = False) -> Moments:
     """Return the moments of rows of any kind. ``labelled`` says whether batches contain labels."""
     kind = kind_of(data)
     if kind == "rows":
-        return Moments.of(data, Y, sample_weight, solver=solver)
+        return Moments.of(data, Y, sample_weight)
     if kind == "batches":
-        return _moments_of_any_batches(data, labelled=labelled, solver=solver)
+        return _moments_of_any_batches(data, labelled=labelled)
     if kind == "sparse":
         from pyspar.sources.sparse import moments_of_sparse as reduce_rows
     elif kind == "dask":
         from pyspar.sources.dask import moments_of_dask as reduce_rows
     else:
         from pyspar.sources.torch import moments_of_tensors as reduce_rows
-    return reduce_rows(data, Y, sample_weight, solver=solver)
+    return reduce_rows(data, Y, sample_weight)
 
 
-def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> Moments:
+def _moments_of_any_batches(batches: Any, *, labelled: bool) -> Moments:
     """Return the moments of batches of tensors or of other rows, depending on the first batch."""
     stream = iter(batches)
     start = list(islice(stream, 1))
@@ -88,10 +84,10 @@ def _moments_of_any_batches(batches: Any, *, labelled: bool, solver: Solver) -> 
     if start and kind_of(features_of_batch(start[0])) == "torch":
         from pyspar.sources.torch import moments_of_loader
 
-        return moments_of_loader(stream, labelled=labelled, solver=solver)
+        return moments_of_loader(stream, labelled=labelled)
     from pyspar.sources.stream import moments_of_batches
 
-    return moments_of_batches(stream, labelled=labelled, solver=solver)
+    return moments_of_batches(stream, labelled=labelled)
 
 
 def linear_prediction(model: Any, X: Any, kind: DataKind) -> Any:
@@ -112,13 +108,13 @@ def linear_prediction(model: Any, X: Any, kind: DataKind) -> Any:
     return predict_tensor(X, model.coef_, model.intercept_)
 
 
-def use_device_of(data: Any) -> AbstractContextManager[None]:
-    """Return a context in which the operations that grow as D cubed run on the GPU of a tensor, if it is on one."""
+def eigen_on_device_of(data: Any) -> Eigen | None:
+    """Return the function that solves eigenproblems on the GPU of a tensor; None for other data."""
     if not getattr(data, "is_cuda", False):
-        return nullcontext()
-    from pyspar.sources.torch import DeviceAlgebra
+        return None
+    from pyspar.sources.torch import eigen_on
 
-    return use_algebra(DeviceAlgebra(data.device))
+    return eigen_on(data.device)
 
 
 def refuse_unread_tables(data: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.moments import Moments, Solver, WeightlessRows
+from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import need
 from pyspar.sources import kind_of, refuse_extreme_weights
 
@@ -20,13 +20,13 @@ _TREE_BRANCHES = 8
 """The number of Moments that one task adds."""
 
 
-def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None, *, solver: Solver = "auto") -> Moments:
+def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
     """Return the moments of a Dask array or frame, computed with the current scheduler or cluster."""
     dask: Any = need("dask", "dask")
     summarise, add = dask.delayed(_block_moments, pure=True), dask.delayed(_add_moments, pure=True)
     are_frames = all(part is None or _is_frame(part) for part in (X, Y, sample_weight))
     blocks = (_blocks_of_frame if are_frames else _blocks_of_arrays)(X, Y, sample_weight)
-    level = [summarise(i, *parts, solver) for i, parts in enumerate(blocks)]
+    level = [summarise(i, *parts) for i, parts in enumerate(blocks)]
     while len(level) > 1:
         level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
     with _report_lost_cluster():
@@ -68,7 +68,7 @@ def _report_lost_cluster() -> Iterator[None]:
         ) from error
 
 
-def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> Moments | None:
+def _block_moments(number: int, X: Any, Y: Any, weight: Any) -> Moments | None:
     """Return the moments of one block, or None if all its weights are zero or it is empty.
 
     For a joined frame, Y is a tuple for _split_frame.
@@ -80,7 +80,7 @@ def _block_moments(number: int, X: Any, Y: Any, weight: Any, solver: Solver) -> 
         return None
     try:
         refuse_extreme_weights("sample_weight", weight)
-        return Moments.of(X, Y, weight, solver=solver)
+        return Moments.of(X, Y, weight)
     except WeightlessRows:
         return None
     except ValueError as error:

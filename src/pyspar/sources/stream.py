@@ -1,8 +1,8 @@
 """Compute Moments from an iterable of batches. Each row is read once, and memory does not grow with their number.
 
 Small batches are joined into blocks that are large enough for an efficient matrix product. A block is in memory, so it
-can be multiplied a second time if the first product lost digits. Blocks are merged by QR of their roots. The result has
-the accuracy of QR at the cost of a product.
+can be read again if its product lost digits. Blocks are merged by QR of their roots. The result has the accuracy of QR
+at the cost of a product.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.extremes import ExtremeValues
-from pyspar.core.moments import Moments, Solver, WeightlessRows, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import ExtremeValues, Moments, WeightlessRows, column_names, measured_eps, refuse_masked
 from pyspar.sources import features_of_batch, refuse_dates, refuse_extreme_weights
 from pyspar.sources.sparse import moments_of_sparse
 
 MAX_BLOCK_BYTES = 64_000_000
 
 
-def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver = "auto") -> Moments:
+def moments_of_batches(batches: Iterable[Any], *, labelled: bool) -> Moments:
     """Return the moments of all batches.
 
     A labelled batch is ``(X, y)`` or ``(X, y, sample_weight)``. An unlabelled batch is X or a tuple that begins with
@@ -34,13 +33,13 @@ def moments_of_batches(batches: Iterable[Any], *, labelled: bool, solver: Solver
     for kind, block in _join_batches(batches, labelled):
         is_empty = False
         try:
-            moments = _block_moments([batch[1:] for batch in block], solver, np.array(kind.eps))
+            moments = _block_moments([batch[1:] for batch in block], np.array(kind.eps))
         except WeightlessRows:
             continue
         except ValueError:
             for number, *batch in block:
                 try:
-                    _block_moments([batch], solver)
+                    _block_moments([batch])
                 except WeightlessRows:
                     continue
                 except ExtremeValues as error:
@@ -117,15 +116,15 @@ def rows_per_block(columns: int) -> int:
     return int(max(2 * columns, min(50 * columns, MAX_BLOCK_BYTES // (8 * columns))))
 
 
-def _block_moments(batches: list[Any], solver: Solver, eps: Any = None) -> Moments:
+def _block_moments(batches: list[Any], eps: Any = None) -> Moments:
     X, y, weight = batches[0]
     if len(batches) > 1:
         rows, labels, weights = zip(*batches)
         X = sp.vstack(rows, format="csr") if sp.issparse(X) else np.concatenate(rows)
         y, weight = np.concatenate(labels), None if weight is None else np.concatenate(weights)
     if sp.issparse(X):
-        return moments_of_sparse(X, y, weight, solver=solver)
-    return Moments.of(X, y, weight, solver=solver, eps=eps)
+        return moments_of_sparse(X, y, weight)
+    return Moments.of(X, y, weight, eps=eps)
 
 
 def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:

@@ -17,11 +17,11 @@ from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.label_units import describe_other_unit, measure_slopes
-from pyspar.estimators.pcr import PCRRegressor
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.target_labels import LabelForecast
-from pyspar.estimators.validation import check_alpha, weights_of
+from pyspar.estimators.validation import check_alpha, in_columns, weights_of
 from pyspar.inspection import add_correction
 from pyspar.inspection.findings import Finding, describe_label_unit, list_quick_findings, sort_by_severity
 from pyspar.inspection.judgement import Judgement
@@ -34,7 +34,7 @@ from pyspar.tables.write import NO_OUTPUT, Output, check_outputs, report_write_e
 from pyspar.terminal import SILENT, Progress
 from pyspar.wording import format_number
 
-METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge", "pcr": "PCR"}
+METHOD_NAMES: dict[Method, str] = {"bayes": "Bayes-SpAR", "spar": "SpAR", "ols": "OLS", "ridge": "ridge"}
 """The names of the methods in forecasts and sentences."""
 RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 _REMOVED_SHARE = 0.995
@@ -125,7 +125,7 @@ def adapt_files(
     with collect_warnings() as plain_notes:
         plain = inputs.fit(SpARRegressor(alpha=alpha))
         target = inputs.target.moments()
-        adapted = plain.adapted(target)
+        adapted = copy.copy(plain).adapt(target)
     with collect_warnings() as model_notes:
         model, chosen = _fit_model(method, request, inputs.fit, target, plain, adapted)
     with collect_warnings():  # they concern another model than the one that predicts
@@ -207,17 +207,13 @@ def _fit_model(
     """Return the regressor that predicts, and a description of its choices if it makes any."""
     if method == "bayes":
         bayes = fit(make_bayes(request)).adapt(target)
-        rule = f"the paper's rule at alpha {bayes.alpha:g}, " if bayes.rule == "chi2" else ""
+        rule = f"the paper's rule at alpha {bayes.alpha:g}, " if bayes.alpha is not None else ""
         noise = format_number(float(np.sqrt(bayes.sigma2_)), 3)
         return bayes, f"{rule}features in units of their larger spread, noise {noise} by maximum evidence"
     if method == "ridge":
         ridge = fit(RidgeCV(alphas=RIDGE_PENALTIES))
         by = "leave-one-out error" if ridge.cv is None else "the error on left-out groups"
         return ridge, f"penalty {ridge.alpha_:.3g} by {by} on the source"
-    if method == "pcr":
-        pcr = fit(PCRRegressor())
-        by = "generalised cross-validation" if request.groups is None else "the error on left-out groups"
-        return pcr, f"{pcr.n_components_} of {pcr.rank_} components by {by} on the source"
     return (adapted if method == "spar" else plain), None
 
 
@@ -233,7 +229,7 @@ def check_confidence(alpha: float | None) -> float:
 
 def make_bayes(request: Request) -> BayesSpARRegressor:
     """Return the recommended regressor, with the paper's rule if the request has a confidence."""
-    return BayesSpARRegressor() if request.alpha is None else BayesSpARRegressor(rule="chi2", alpha=request.alpha)
+    return BayesSpARRegressor(alpha=request.alpha)
 
 
 def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement:
@@ -246,7 +242,7 @@ def _judge(fitted: dict[str, Any], target: Moments, inputs: Inputs) -> Judgement
         forecaster = bayes._model.forecaster(target)
         return Judgement(
             forecasts=tuple(forecaster.forecast(name, *weights_of(each)) for name, each in fitted.items()),
-            home=float(bayes.home_rmse()),
+            home=float(bayes.source_rmse()),
             home_is_of_groups=bayes._folds is not None,
             before="OLS",
             adapted="Bayes-SpAR",
@@ -267,10 +263,12 @@ def _count_directions(adaptation: Adaptation, model: Any) -> Directions:
     own: Adaptation | None = getattr(model, "adaptation_", None)
     if own is None:
         return Directions(adaptation.z.rank, 0, 0)
-    if getattr(model, "rule", "chi2") != "keep":
+    if model.alpha is not None:
         return Directions(own.n_directions, int(own.removed.sum()), 0)
     directions = adaptation.z.V
-    shares = removed_shares(directions, weights_of(copy.copy(model).reset())[0], weights_of(model)[0])
+    shares = removed_shares(
+        directions, in_columns(model.coef_source_, model.intercept_source_)[0], weights_of(model)[0]
+    )
     shrunk = (shares > 1.0 - _REMOVED_SHARE) & (shares < _REMOVED_SHARE)
     return Directions(adaptation.z.rank, int((shares >= _REMOVED_SHARE).sum()), int(shrunk.sum()))
 
@@ -283,7 +281,7 @@ def _correct_model(model: Any, target: Any, request: Request) -> Any:
             f"{describe_file('target', request.target)}: --use-target-labels needs at least {MIN_LABELS} labels, got "
             f"{n_known}; choose rows to label with spar label, and pass them with --labels"
         )
-    return model.adapted(target.features, target.labels)
+    return TargetCorrection(model, smooth=False).fit(target.features, target.labels)
 
 
 def _check_label_unit(model: Any, target: Any, plain: SpARRegressor, forecast: Forecast) -> list[Finding]:

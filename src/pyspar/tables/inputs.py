@@ -15,7 +15,7 @@ from pyspar.estimators.unseen_categories import NO_UNSEEN_ROWS, UnseenRows
 from pyspar.tables.write import Output
 from pyspar.terminal import Progress
 
-Method = Literal["bayes", "spar", "ols", "ridge", "pcr"]
+Method = Literal["bayes", "spar", "ols", "ridge"]
 Features = Literal["all", "num"]
 BadCells = Literal["stop", "impute"]
 Fit = Callable[[Any], Any]

@@ -107,7 +107,7 @@ class StreamedSource:
         means = dict(zip(feature_names(read.moments), read.moments.mean))
         constants = {column.column: float(means[column.column]) for column in constant}
         return LearnedColumns(
-            selection, encoder, lambda model: model.fit_moments(standard), x.rows, read.n_missing, notes, constants
+            selection, encoder, lambda model: model.fit(standard), x.rows, read.n_missing, notes, constants
         )
 
     def encode_target(self, target: InputFile, learned: LearnedColumns, request: Request, progress: Progress) -> Target:
@@ -220,8 +220,8 @@ def _check_options(request: Request, method: Method) -> None:
             raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
     if method == "ridge":
         raise InputError(
-            "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar, ols "
-            "or pcr"
+            "--method ridge is not available when streaming, because it needs all rows in memory; use bayes, spar or "
+            "ols"
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyspar.core.arrays import Vector
 from pyspar.core.moments import Moments
-from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, restore_spectrum, rotate_features
+from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, rotate_features
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.metrics import round_to_float32
@@ -70,7 +70,8 @@ def compute_inflation(X: Any, Z: Any) -> Vector:
     source = Moments.of(X)
     # The same cutoff of directions as for a head.
     kept = directions_above(source, default_cutoff(source))
-    x = restore_spectrum(Spectrum.of(rotate_features(source, kept)), kept, source)
+    rotated = Spectrum.of(rotate_features(source, kept))
+    x = Spectrum(rotated.lam, kept.T @ rotated.V, source.rounding())
     return np.sort(spectral_inflation(x, Spectrum.of(Z), np.array([1.0]), len(Z))[:, 0])[::-1]
 
 

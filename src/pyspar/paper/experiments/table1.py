@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyspar.estimators.pcr import PCRRegressor
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.paper.experiments.methods import Comparison
 from pyspar.paper.experiments.published import published
@@ -99,8 +103,8 @@ def compute_errors(draw: Draw) -> dict[str, float]:
     """Return the summed squared target error of the paper's three methods on one draw."""
     ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
     # Paper: "their first principal component" refers to the centred source; the labels are not centred.
-    pcr = PCRRegressor(1, fit_intercept=False).fit(draw.X, draw.y)
-    predictors = {"ERM": ols, "PCR": pcr, "ERM + SpAR": ols.adapted(draw.Z)}
+    pcr = make_pipeline(PCA(1), LinearRegression(fit_intercept=False)).fit(draw.X, draw.y)
+    predictors = {"ERM": ols, "PCR": pcr, "ERM + SpAR": copy.copy(ols).adapt(draw.Z)}
     return {name: float(((est.predict(draw.Z) - draw.y_target) ** 2).sum()) for name, est in predictors.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def draw_labels(draw: Draw, path: Path) -> Path:
     panels = [
         ("(b) true labels of Z", draw.y_target),
         ("(c) least squares", ols.predict(draw.Z)),
-        ("(d) SpAR", ols.adapted(draw.Z).predict(draw.Z)),
+        ("(d) SpAR", copy.copy(ols).adapt(draw.Z).predict(draw.Z)),
     ]
     figure = new_figure(12.0, 3.6)
     axes = figure.subplots(1, 4, sharex=True, sharey=True)

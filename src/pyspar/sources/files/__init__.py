@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyspar.core.moments import Moments, Solver
+from pyspar.core.moments import Moments
 from pyspar.sources.files.formats import STREAM_SUFFIXES, check_file, format_of
 from pyspar.sources.files.rows import BATCH_BYTES, ProgressCallback, RowFile
 from pyspar.sources.stream import moments_of_batches
@@ -35,7 +35,6 @@ def moments_of_file(
     features: Sequence[str] | None = None,
     label: str | int | None = None,
     progress: ProgressCallback | None = None,
-    solver: Solver = "auto",
 ) -> Moments:
     """Compute the Moments of the rows of a file in one pass and constant memory.
 
@@ -48,17 +47,16 @@ def moments_of_file(
         The column of the labels. Without it the result describes a target.
     progress : function of (rows, bytes), optional
         Called after each batch with the rows and bytes that are finished.
-    solver : {"auto", "gram", "qr"}
 
     Returns
     -------
     Moments
-        With the names of the features, for ``fit_moments`` and ``adapt``.
+        With the names of the features, for ``fit`` and ``adapt``.
     """
     rows = path if isinstance(path, RowFile) else open_rows(path)
     label = rows.columns[label].name if isinstance(label, int) else label
     names = tuple(name for name in rows.numeric if name != label) if features is None else tuple(features)
     with closing(rows.read(names, label=label, progress=progress)) as batches:
         parts = (batch.X if label is None else (batch.X, batch.y) for batch in batches)
-        moments = moments_of_batches(parts, labelled=label is not None, solver=solver)
+        moments = moments_of_batches(parts, labelled=label is not None)
     return replace(moments, names=names, eps=np.array([rows.column(name).eps for name in names]))

@@ -1,0 +1,674 @@
+r"""Linear regression from moments: least squares, and the ridge posterior with both variances by maximum evidence.
+
+Every fit gives for a direction e an estimate of ``<w, e>`` and its standard deviation. ``OLSFit`` is the paper's
+setting. ``RidgePosterior`` has the prior
+
+.. math:: w \sim N(c, \tau^2 U^{-2}), \qquad U = \mathrm{diag}(u)
+
+If the predictions of the centre c are subtracted from the labels and each feature is divided by its scale u, the prior
+is ``N(0, tau^2 I)``. In these coordinates, with ``X = U_x diag(lambda) V'``, ``c = U_x'Y`` and ``k = sigma^2 / tau^2``,
+
+.. math::
+    \mu = V \,\mathrm{diag}\Big(\frac{\lambda_i}{\lambda_i^2 + k}\Big) c, \qquad
+    \Sigma = V \,\mathrm{diag}\Big(\frac{\sigma^2}{\lambda_i^2 + k}\Big) V^\top + \tau^2 (I - V V^\top)
+
+Directions outside the span of the source keep the prior's variance. The likelihood of the labels with the weights
+integrated out is maximised over ``sigma^2`` in closed form. One dimension is left, ``log kappa`` with
+``kappa = k / lambda_1^2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, log, pi, sqrt
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pyspar.core.moments import EPS64, ROUNDING_SLACK, Matrix, Moments, Vector, column_norms
+from pyspar.core.spectrum import Eigen, Spectrum, decompose
+
+PriorScale = Literal["max", "source", "equal"]
+"""The scale of each feature: the larger of its spreads over source and target, that over the source, or one for all."""
+Noise = Literal["mle", "unbiased", "exact"]
+"""How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
+Limit = Literal["interior", "no-signal", "no-noise", "exact-fit", "repeated-rows"]
+"""The location of the maximum; see :class:`Evidence`."""
+
+FAINT_SHARE = 1e3 * EPS64
+"""Singular values below this share of the largest have less than three correct digits."""
+_CHANGE_ROUNDING = 1e-12
+"""A change of the predictions below this share of them is rounding error."""
+
+
+# The prior ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The centre of a prior, and the scale of each feature.
+
+    ``units`` of shape (D,) are the scales; zero for a feature that keeps the centre's weight. ``coef`` (D, K) and
+    ``intercept`` (K,) are the centre: weights, and the prediction at the origin.
+    """
+
+    units: Vector
+    coef: Matrix
+    intercept: Vector
+
+    def transform_source(self, source: Moments) -> Moments:
+        """Return a labelled source in the prior's coordinates."""
+        if self.coef.any() or self.intercept.any():
+            source = source.subtract_prediction(self.coef, self.intercept)
+        return in_units_of(source, self.units)
+
+    def transform_target(self, target: Moments) -> Moments:
+        """Return a target in the prior's coordinates. Outputs are dropped."""
+        return in_units_of(target.without_outputs(), self.units)
+
+    def transform_rows(self, rows: Matrix) -> Matrix:
+        """Return rows of features in the prior's coordinates."""
+        return np.asarray(rows * inverse(self.units))
+
+    def change_units(self, root: Matrix, other: Prior) -> Matrix:
+        """Return a root of ``[1 | Z]`` with Z in the units of another prior instead of this one."""
+        return np.hstack([root[:, :1], root[:, 1:] * (self.units * inverse(other.units))])
+
+    def predict(self, rows: Matrix) -> Matrix:
+        """Return the predictions of the centre, rows x outputs."""
+        return np.asarray(rows @ self.coef + self.intercept)
+
+    def correction(self, coef: Matrix) -> Matrix:
+        """Return the difference of weights from the centre, in the prior's coordinates."""
+        return np.asarray((coef - self.coef) * self.units[:, None])
+
+    def correction_about(self, fit: LinearFit, coef: Matrix, intercept: Vector) -> Matrix:
+        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean of a fit."""
+        correction = self.correction(coef)
+        return np.vstack([intercept - self.intercept + fit.x_mean @ correction - fit.y_mean, correction])
+
+    def weights(self, fit: LinearFit, correction: Matrix) -> tuple[Matrix, Vector]:
+        """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
+        coef = self.coef + correction * inverse(self.units)[:, None]
+        return np.asarray(coef), np.asarray(self.intercept + fit.y_mean - fit.x_mean @ correction)
+
+
+def units_of_features(
+    source: Moments,
+    target_spread: Vector | None,
+    scale: PriorScale,
+    *,
+    fit_intercept: bool,
+    include_unseen: bool = False,
+) -> Vector:
+    """Return the scale of each feature in the prior.
+
+    ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
+    intercept. Without it, "max" equals "source". A feature that is constant in the source gets zero and is dropped when
+    fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or one with "equal".
+
+    >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "max", fit_intercept=True)
+    array([5., 1.])
+    """
+    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    target_spread = np.zeros_like(spread) if target_spread is None else target_spread
+    if scale == "equal":
+        unit = unseen = np.ones_like(spread)
+    else:
+        unit, unseen = np.maximum(spread, target_spread) if scale == "max" else spread, target_spread
+    return np.where(spread > 0.0, unit, unseen if include_unseen else 0.0)
+
+
+def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
+    """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
+    mean = source.mean[: target.n_features]
+    return target.spread_about(mean if centred else np.zeros_like(mean))
+
+
+def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
+    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
+
+    Without an intercept, return the root mean square about the origin.
+
+    >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
+    array([1., 0.])
+    """
+    origin = None if fit_intercept else np.zeros_like(source.mean)
+    length = column_norms(source.root_about(origin)[:, : source.n_features])
+    return np.asarray(np.where(length > source.rounding(), length / np.sqrt(source.weight), 0.0))
+
+
+def inverse(units: Vector) -> Vector:
+    """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
+
+
+def in_units_of(moments: Moments, units: Vector) -> Moments:
+    """Return the moments of the rows with each feature divided by its unit."""
+    root = moments.root.copy()
+    root[:, 1 : len(units) + 1] *= inverse(units)
+    return moments.with_root(root)
+
+
+# Fits -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """Weights that were fitted to a labelled source, and its spectrum about ``x_mean``."""
+
+    w_hat: Matrix
+    x: Spectrum
+    x_mean: Vector  # the means of the source, zero without an intercept
+    y_mean: Vector
+    weight: float  # N: the sum of the row weights
+    centred: bool  # whether there is an intercept
+
+    @property
+    def relative_mean_variance(self) -> float:
+        """The variance of the fitted mean in units of sigma squared: 1 / N, or zero without an intercept."""
+        return 1.0 / self.weight if self.centred else 0.0
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """N minus the rank, where the intercept counts as one direction."""
+        return self.weight - self.x.rank - self.centred
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares(LinearFit):
+    """Least squares in the span of the source, from which every fit is computed.
+
+    ``c`` are the labels ``U'Y`` in the source's coordinates. ``length`` and ``residual`` are the lengths of the labels
+    about their mean (or zero) and of the residual; both are zero if they do not exceed the rounding error.
+    """
+
+    c: Matrix
+    length: Vector
+    residual: Vector
+    is_square: bool  # no more rows than directions: the residual is zero whatever the noise
+
+
+@dataclass(frozen=True, eq=False)
+class OLSFit(LinearFit):
+    r"""Ordinary least squares: ``w_hat = X^+ Y``, ``cov(w_hat) = sigma^2 (X'X)^+`` (``eq:pseudoinv_soln``).
+
+    ``sigma`` is the standard deviation of the label noise, of shape (K,), and ``noise`` is the name of its estimator.
+    ``posterior`` is True if ``std_along`` is the standard deviation of the weights given the data, and False if it is
+    that of ``w_hat`` given the weights.
+    """
+
+    sigma: Vector
+    noise: Noise = "mle"
+    posterior: ClassVar[bool] = False
+
+    @property
+    def sigma2(self) -> Vector:
+        """The variance of the label noise."""
+        return np.square(self.sigma)
+
+    @property
+    def degrees(self) -> float:
+        """The degrees of freedom that the rule accounts for: infinite unless ``noise`` is "exact"."""
+        return self.degrees_of_freedom if self.noise == "exact" and self.degrees_of_freedom > 0 else np.inf
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        """Return the standard deviation of ``<w_hat, e>`` for each column e, per output."""
+        return np.outer(noise_gain(self.x, directions), self.sigma)
+
+
+def least_squares(source: Moments, *, fit_intercept: bool, eigen: Eigen | None = None) -> LeastSquares:
+    """Fit least squares from the moments of a labelled source (``eq:pseudoinv_soln``)."""
+    d, eps = source.n_features, ROUNDING_SLACK * EPS64
+    mean = source.mean if fit_intercept else np.zeros_like(source.mean)
+    root = source.root_about(None if fit_intercept else mean)
+    lengths, varying = source.column_lengths(), column_norms(root)
+    is_constant = varying[d:] <= eps * lengths[d:]  # labels that vary by rounding are constant
+    outputs = np.where(is_constant, 0.0, root[:, d:])
+    x, c, w_hat = decompose(root[:, :d], source.rounding(), outputs, eigen)
+    residual = column_norms(outputs - root[:, :d] @ w_hat)
+    # A residual within the rounding error of its two terms is an exact fit, not noise.
+    rounding = eps * lengths[d:] + column_norms((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
+    residual[residual <= rounding] = 0.0
+    is_square = x.rank == len(root)
+    return LeastSquares(
+        w_hat,
+        x,
+        mean[:d],
+        mean[d:],
+        source.weight,
+        fit_intercept,
+        c,
+        np.where(is_constant, 0.0, varying[d:]),
+        residual,
+        is_square,
+    )
+
+
+def fit_ols(source: Moments, *, fit_intercept: bool, noise: Noise = "mle", eigen: Eigen | None = None) -> OLSFit:
+    r"""Fit least squares from the moments of a labelled source.
+
+    .. math:: \hat w = V_x \Lambda_x^{-1} U_x^\top Y, \qquad \hat\sigma^2 = \mathrm{RSS} / N
+
+    Paper: ``eq:pseudoinv_soln`` and the MLE of ``algo:main_algo``. "unbiased" and "exact" divide by N - rank instead.
+    With an intercept, source (and later target) are centred at the source mean.
+    """
+    fit = least_squares(source, fit_intercept=fit_intercept, eigen=eigen)
+    divisor = source.weight if noise == "mle" else fit.degrees_of_freedom
+    # A source with no more rows than directions is fitted exactly, so no degree of freedom is left for the noise.
+    exact = source.rows <= fit.x.rank + fit_intercept or divisor <= 0.0
+    sigma = np.zeros(source.n_outputs) if exact else fit.residual / np.sqrt(divisor)
+    return OLSFit(fit.w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, sigma, noise)
+
+
+def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
+    r"""Return the gain from label noise to ``<w_hat, e>``: the root of ``sum_i <e_xi, e>^2 / lambda_xi^2``.
+
+    The gain is zero for a direction along which the source varies by no more than rounding, because a small ``lambda``
+    would magnify that rounding.
+    """
+    if x.rank == 0:
+        return np.zeros(directions.shape[1])
+    overlap = np.square(x.V.T @ directions)
+    gain, length = np.sqrt(np.vstack([np.square(x.lam[-1] / x.lam), np.square(x.lam / x.lam[0])]) @ overlap)
+    # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
+    rounding = np.abs(directions).T @ np.broadcast_to(x.rounding / x.lam[0], len(directions))
+    return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePosterior(LinearFit):
+    """A normal posterior of the weights; the variances of noise and prior count as known.
+
+    ``w_hat``, ``x``, ``x_mean``, ``y_mean`` and ``std_along`` are in the prior's coordinates. The methods that take
+    rows, moments or weights take them in the units of the features.
+    """
+
+    evidence: Evidence
+    prior: Prior
+    posterior: ClassVar[bool] = True
+    degrees: ClassVar[float] = np.inf
+
+    @property
+    def sigma(self) -> Vector:
+        return self.evidence.sigma
+
+    @property
+    def sigma2(self) -> Vector:
+        return self.evidence.sigma2
+
+    @property
+    def tau2(self) -> Vector:
+        return self.evidence.tau2
+
+    @property
+    def kappa(self) -> Vector:
+        return self.evidence.kappa
+
+    @property
+    def log_evidence(self) -> Vector:
+        return self.evidence.log_evidence
+
+    @property
+    def limit(self) -> tuple[Limit, ...]:
+        return self.evidence.limit
+
+    def weights(self) -> tuple[Matrix, Vector]:
+        """Return the posterior mean: coefficients (D, K) and intercepts (K,)."""
+        return self.prior.weights(self, self.w_hat)
+
+    def std_along(self, directions: Matrix) -> Matrix:
+        """Return the standard deviation of ``<w, e>`` for each column e, per output."""
+        kappa, largest = self.kappa[:, None], self.x.largest
+        inside = (self.x.lam / largest) ** 2 + np.where(np.isinf(kappa), 0.0, kappa)
+        # 1 / (lambda^2 + kappa) along the source's directions, with lambda relative to lambda_1. The standard deviation
+        # of a unit entry is sigma / lambda_1.
+        overlap = np.square(self.x.V.T @ directions)
+        std = np.sqrt(np.where(np.isinf(kappa), 0.0, 1.0 / inside) @ overlap).T * (self.sigma / largest)
+        if self.x.rank == self.x.n_features:
+            return np.asarray(std)
+        length = np.einsum("ij,ij->j", directions, directions)
+        outside = length - overlap.sum(axis=0)
+        outside = np.where(outside > 64.0 * EPS64 * length, outside, 0.0)
+        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
+
+    def row_variance(self, rows: Matrix) -> Matrix:
+        """Return the variance of the prediction of each row, from uncertain weights and intercept, rows x outputs."""
+        centred = self.prior.transform_rows(rows) - self.x_mean
+        return np.square(self.std_along(centred.T)) + self.relative_mean_variance * self.sigma2
+
+    def mean_variance(self, target: Moments) -> Vector:
+        """Return the mean of ``row_variance`` over a target: the trace of Sigma times its second moment."""
+        stds = self.std_along(self._root(target)[:, 1:].T)
+        return np.asarray(np.square(stds).sum(axis=0) / target.weight + self.relative_mean_variance * self.sigma2)
+
+    def mean_square_change(self, coef: Matrix, intercept: Vector, target: Moments) -> Vector:
+        """Return the mean squared difference, over a target, between given weights and the posterior mean."""
+        root = self._root(target)
+        weights = self.prior.correction_about(self, coef, intercept)
+        change = weights - np.vstack([np.zeros_like(self.y_mean), self.w_hat])
+        size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (change, weights))
+        return np.square(np.where(size < _CHANGE_ROUNDING * np.maximum(length, np.abs(self.y_mean)), 0.0, size))
+
+    def error_root(self, rows: Matrix, output: int) -> Matrix:
+        """Return L with ``sigma^2 L L'`` the covariance of the predictions of rows, given about the source mean."""
+        kappa, lam, largest = float(self.kappa[output]), self.x.lam, self.x.largest
+        along = rows @ self.x.V
+        parts = [np.full((len(rows), 1), np.sqrt(self.relative_mean_variance))]
+        if np.isfinite(kappa):
+            parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
+            if kappa > 0.0 and self.x.rank < rows.shape[1]:
+                parts.append((rows - along @ self.x.V.T) / (np.sqrt(kappa) * largest))
+        return np.hstack(parts)
+
+    def _root(self, target: Moments) -> Matrix:
+        """Return a root of ``[1 | Z]`` in the prior's coordinates, about the source mean."""
+        root = self.prior.transform_target(target).root.copy()
+        root[:, 1:] -= np.outer(root[:, 0], self.x_mean)
+        return root
+
+
+Fit: TypeAlias = OLSFit | RidgePosterior
+
+
+def fit_ridge(
+    source: Moments, prior: Prior | None = None, *, fit_intercept: bool, eigen: Eigen | None = None
+) -> RidgePosterior:
+    """Return the posterior given a labelled source, with the variances of maximum evidence.
+
+    With an intercept the data are centred at the source mean, which costs one row. The default prior has the centre
+    zero and the scale one.
+    """
+    if prior is None:
+        d, k = source.n_features, source.n_outputs
+        prior = Prior(np.ones(d), np.zeros((d, k)), np.zeros(k))
+    else:
+        source = prior.transform_source(source)
+    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept, eigen=eigen), prior)
+
+
+def posterior_of_fit(fit: LeastSquares, prior: Prior) -> RidgePosterior:
+    """Return the posterior given a least-squares fit in the prior's coordinates."""
+    data, unit, along = label_coordinates(fit)
+    largest, scaled = fit.x.largest, maximum_evidence(data)
+    # From units of the labels' length and lambda_1 to the units of the data.
+    labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_evidence = scaled.log_evidence - labels * np.log(unit)
+    sigma, tau = scaled.sigma * unit, scaled.tau * (unit / largest)
+    evidence = replace(scaled, sigma=sigma, tau=tau, log_evidence=log_evidence)
+    w_hat = fit.w_hat
+    if fit.x.rank and evidence.kappa.any():
+        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
+        shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
+        w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
+    return RidgePosterior(w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, evidence, prior)
+
+
+def left_out_rmse(fit: Fit) -> Vector:
+    r"""Return the error of generalised cross-validation, per output, of weights that could fit all rows exactly.
+
+    .. math:: \frac{n \sum_i (\langle w, e_i\rangle / \lambda_i)^2}{(\sum_i 1 / (\lambda_i^2 + k))^2}, \qquad n = N - 1
+
+    This is n RSS / tr(I - H)^2 after cancelling the factor k, which is zero for least squares. It is NaN if the weights
+    are zero (k infinite).
+    """
+    lam = fit.x.lam
+    scaled = lam / lam[0]
+    kappa = fit.kappa if isinstance(fit, RidgePosterior) else np.zeros(fit.w_hat.shape[1])
+    along = (fit.x.V.T @ fit.w_hat) * lam[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        length = column_norms(along / scaled[:, None])
+        trace = (1.0 / (np.square(scaled)[:, None] + kappa)).sum(axis=0)
+        return np.asarray(np.sqrt(fit.weight - fit.centred) * length / trace)
+
+
+# Maximum evidence -----------------------------------------------------------------------------------------------------
+
+_GRID_STEP = 0.25  # in the logarithm of kappa; the evidence varies on the scale of one
+_GRID_FACTOR = 1e6  # the grid extends beyond the singular values by this factor on either side
+_MIN_SQUARE = 1e-280  # a squared singular value below this may have underflowed, so its logarithm is unreliable
+_EVIDENCE_ROUNDING = 1e-11  # a bound on the rounding error of the evidence per row, for a few thousand logarithms
+_RESIDUAL_ROUNDING = 256.0  # of a residual, in machine epsilons of the labels and of ``lambda_1 |w|``
+_MIN_NOISE = 1e-9  # a residual above this share of the labels is noise, even if some weights are large
+_MAX_REPEATED = 0.5  # an exact fit is not attributed to a larger share of repeated rows
+_STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very strong evidence (Kass and Raftery, 1995)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The result of maximum evidence, per output.
+
+    Attributes
+    ----------
+    sigma, tau : arrays of shape (K,)
+        Standard deviations of the label noise and of a weight.
+    kappa : array of shape (K,)
+        ``sigma^2 / (tau^2 lambda_1^2)``: the ridge penalty in units of the largest squared singular value.
+    log_evidence : array of shape (K,)
+        The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
+        directions are fitted exactly.
+    limit : tuple of str
+        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). "exact-fit"
+        means that as many weights as rows fit the labels exactly, so that the noise cannot be measured; it is the
+        posterior mean. "repeated-rows" means that the fit is exact because there are no more distinct rows than
+        directions; repeated rows are not counted.
+    """
+
+    sigma: Vector
+    tau: Vector
+    kappa: Vector
+    log_evidence: Vector
+    limit: tuple[Limit, ...]
+
+    @property
+    def sigma2(self) -> Vector:
+        """The variance of the label noise."""
+        return np.square(self.sigma)
+
+    @property
+    def tau2(self) -> Vector:
+        """The prior variance of each weight."""
+        return np.square(self.tau)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
+
+    ``dependent`` is whether varying features are linear combinations of others, maybe due to too few distinct rows.
+    """
+
+    lam: Vector
+    c: Matrix  # U'Y, of shape (r, K)
+    rest: Vector  # the length of the residual
+    n: float  # the number of rows, minus one for an intercept
+    dependent: bool = False
+
+    def misfit(self, kappa: Vector) -> Matrix:
+        """Return ``Y' (I + XX' / k)^-1 Y`` per kappa and output, the part that is attributed to noise."""
+        kept = kappa[:, None] / (kappa[:, None] + self.lam**2)
+        return np.asarray(kept @ self.c**2 + self.rest**2)
+
+    def volume(self, kappa: Vector) -> Vector:
+        """Return ``log det (I + XX' / k)`` per kappa."""
+        return np.asarray(np.log1p(self.lam**2 / kappa[:, None]).sum(axis=1))
+
+
+def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
+    """Return the labels in the source's coordinates, their lengths, and the least-squares weights ``c / lambda``.
+
+    Faint directions, whose singular values have fewer than three correct digits, carry no information about the
+    weights. The part of the labels along them is added to the residual.
+    """
+    n, unit = fit.weight - fit.centred, np.where(fit.length > 0.0, fit.length, 1.0)
+    if fit.x.rank == 0:
+        empty = np.zeros((0, len(unit)))
+        return Coordinates(fit.x.lam, empty, fit.length / unit, n), unit, empty
+    c = fit.c / unit
+    rest = np.zeros_like(fit.residual) if fit.is_square else fit.residual / unit
+    faint = fit.x.lam <= FAINT_SHARE * fit.x.lam[0]
+    c[faint] = 0.0
+    along = c / fit.x.lam[:, None]
+    # The length of w is that of c / lambda, unless a column is smaller than others by more decades than the singular
+    # values resolve. Its weight is then larger, and its part of the labels is missing in c.
+    if faint.any() or (column_norms(along) < 0.5 * column_norms(fit.w_hat / unit)).any():
+        explained = np.square(c).sum(axis=0) + np.square(rest)
+        rest = np.sqrt(np.square(rest) + np.maximum(np.square(fit.length / unit) - explained, 0.0))
+    dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
+    return Coordinates(fit.x.lam / fit.x.lam[0], c, rest, n, dependent), unit, along * unit
+
+
+class _Maximum(NamedTuple):
+    """The maximum of the evidence for one output."""
+
+    sigma: float
+    tau: float
+    kappa: float
+    log_evidence: float
+    limit: Limit
+
+
+class _SquaredLengths(NamedTuple):
+    """Squared lengths for one output: of the explained labels, of the residual, and of the least-squares weights."""
+
+    signal: float
+    residual: float
+    weights: float
+
+    @property
+    def labels(self) -> float:
+        return self.signal + self.residual
+
+
+def maximum_evidence(data: Coordinates) -> Evidence:
+    """Return the maximum of the evidence, in units of the labels' length and ``lambda_1``.
+
+    Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit.
+    """
+    sigma, tau, kappa, log_evidence, limit = zip(*_maximise(data), strict=True)
+    return Evidence(np.array(sigma), np.array(tau), np.array(kappa), np.array(log_evidence), limit)
+
+
+def _maximise(data: Coordinates) -> list[_Maximum]:
+    """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
+    weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
+    lengths = []
+    for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
+        # The residual of an exact fit is rounding, which is proportional to labels and weights.
+        is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
+        lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
+    maxima = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
+    unknown = [j for j, maximum in enumerate(maxima) if maximum is None]
+    searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
+    return [maximum or next(searched) for maximum in maxima]
+
+
+def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _Maximum | None:
+    """Return the maximum if it lies at a limit that needs no search."""
+    rank = data.lam.size
+    if lengths.labels == 0.0 or data.n <= 0.0:
+        return _Maximum(0.0, 0.0, np.inf, np.inf, "no-signal")
+    if rank == 0 or lengths.signal == 0.0:
+        return _pure_noise(data.n, lengths.labels)
+    if lengths.residual == 0.0 and data.n > rank:  # unbounded: the evidence grows as the noise decreases
+        exact = _Maximum(0.0, sqrt(lengths.weights / rank), 0.0, np.inf, "no-noise")
+        return _without_repeats(data, output) or exact
+    return None
+
+
+def _search(data: Coordinates, outputs: list[int], lengths: list[_SquaredLengths]) -> list[_Maximum]:
+    """Search the maximum of several outputs on one grid of log kappa, and refine it."""
+    n, lam2, c2 = data.n, data.lam**2, data.c[:, outputs] ** 2
+    # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
+    ratios = [one.residual / one.weights / max(n, 1.0) for one in lengths if one.residual > 0.0]
+    low = max(min([float(lam2[-1]), *ratios]), _MIN_SQUARE)
+    grid = np.arange(log(low / _GRID_FACTOR), log(_GRID_FACTOR * max(n, 1.0)) + _GRID_STEP, _GRID_STEP)
+    kappa = np.exp(grid)[:, None]
+    kept = kappa / (kappa + lam2)
+    misfit = kept @ c2 + np.array([one.residual for one in lengths])
+    values = n * np.log(misfit) - np.log(kept).sum(axis=1)[:, None]
+    return [_refine_maximum(n, lam2, c2[:, j], one, grid, values[:, j]) for j, one in enumerate(lengths)]
+
+
+def _refine_maximum(
+    n: float, lam2: Vector, c2: Vector, lengths: _SquaredLengths, grid: Vector, values: Vector
+) -> _Maximum:
+    """Return the maximum of one output: at one of the two limits, or else near the best grid point.
+
+    ``values`` are minus twice the log evidence on the grid, without the terms that do not depend on kappa. The best
+    grid point is compared with the same expression at the limits: ``n log(labels)`` for kappa = infinity (no signal),
+    and ``n log(weights) + sum(log lambda^2)`` for kappa = 0 (no noise), which is finite only for an exact fit.
+    """
+    best = int(values.argmin())
+    # The evidence is flat near a limit, so the limit is chosen unless the grid point is better by more than rounding.
+    value_at_best = float(values[best]) + _EVIDENCE_ROUNDING * n
+    if best == len(grid) - 1 or value_at_best >= n * log(lengths.labels):
+        return _pure_noise(n, lengths.labels)
+    if lengths.residual == 0.0 and value_at_best >= n * log(lengths.weights) + float(np.log(lam2).sum()):
+        kappa = _noise_of_exact_fit(n, lam2, c2, grid, values)
+        return _at_kappa(kappa, n, lam2, c2, lengths)._replace(limit="exact-fit")
+
+    def slope(t: float) -> float:
+        """Return the derivative of the values in t = log kappa."""
+        kept, fitted = exp(t) / (lam2 + exp(t)), lam2 / (lam2 + exp(t))
+        return n * float(c2 @ (kept * fitted)) / (float(c2 @ kept) + lengths.residual) - float(fitted.sum())
+
+    low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
+    bracketed = slope(low) < 0.0 < slope(high)  # otherwise rounding hides the change of sign
+    kappa = exp(brentq(slope, low, high, xtol=1e-13, rtol=1e-14) if bracketed else float(grid[best]))
+    return _at_kappa(kappa, n, lam2, c2, lengths)
+
+
+def _at_kappa(kappa: float, n: float, lam2: Vector, c2: Vector, lengths: _SquaredLengths) -> _Maximum:
+    """Return the best variances for a given kappa."""
+    misfit, volume = float(c2 @ (kappa / (lam2 + kappa))) + lengths.residual, float(np.log1p(lam2 / kappa).sum())
+    sigma = sqrt(misfit / n)
+    return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(n, misfit, volume), "interior")
+
+
+def _noise_of_exact_fit(n: float, lam2: Vector, c2: Vector, grid: Vector, values: Vector) -> float:
+    """Return kappa for labels that as many weights fit exactly, if the evidence is largest without noise.
+
+    No residual is left to measure the noise, so the maximum at zero does not show that there is none. Instead of the
+    maximum, kappa is chosen such that the noise variance is its posterior mean, for a uniform prior of the share of the
+    labels' variance that the features explain.
+    """
+    kappa = np.exp(grid)
+    odds = kappa / (float(lam2.sum()) / n)  # of noise to signal
+    misfit = (kappa[:, None] / (kappa[:, None] + lam2)) @ c2
+    probability = np.exp(-0.5 * (values - values.min())) * odds / (1.0 + odds) ** 2
+    mean = float(probability @ misfit) / float(probability.sum())
+    return exp(float(np.interp(log(mean), np.log(misfit), grid)))
+
+
+def _pure_noise(n: float, labels: float) -> _Maximum:
+    """Return the limit at which the labels, of a given squared length, are pure noise."""
+    return _Maximum(sqrt(labels / n), 0.0, np.inf, _log_evidence(n, labels, 0.0), "no-signal")
+
+
+def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
+    """Return the maximum without copies of rows, if an exact fit is likely to be due to copies; otherwise None.
+
+    With at most as many distinct rows as directions every fit is exact, and the labels look noiseless although they are
+    not. Moments do not show copies, but they are possible only if some features depend on others. The number of
+    distinct rows is then the rank. Copies are assumed if its evidence strongly favours noise over an exact fit.
+    """
+    rank = data.lam.size
+    if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:
+        return None
+    distinct = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
+    with_noise = _maximise(distinct)[0]
+    weights = float(((distinct.c[:, 0] / data.lam) ** 2).sum())
+    exact = _log_evidence(distinct.n, weights, float(2.0 * np.log(data.lam).sum()))
+    if with_noise.limit not in ("interior", "exact-fit") or 2.0 * (with_noise.log_evidence - exact) < _STRONG_EVIDENCE:
+        return None
+    return with_noise._replace(limit="repeated-rows")
+
+
+def _log_evidence(n: float, misfit: float, volume: float) -> float:
+    """Return the log evidence at the best noise variance, ``misfit / n``."""
+    return -0.5 * (n * (log(2.0 * pi * misfit / n) + 1.0) + volume)
