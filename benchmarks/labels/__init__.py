@@ -1,4 +1,1 @@
-"""What a few labels of the target are worth: corrections of fitted models compared on real shifts.
-
-``python -m benchmarks.labels`` makes the missing records and writes the tables of ``docs/labels.md``.
-"""
+"""What a few labels of the target are worth: ``TargetCorrection``, its choice of candidates, and simple methods."""

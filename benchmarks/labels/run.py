@@ -1,219 +1,173 @@
-"""Make the records: the error of each method on the rows of the target without a label."""
+"""Measure the methods on real shifts, and on simulated changes of the measurement. Fitted models are cached."""
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
 
-from benchmarks.labels.bases import BASES, NETWORK, OURS, Problem, problems
-from benchmarks.labels.methods import (
-    CORRECTION,
-    HEAD_CORRECTION,
-    LINEAR_CORRECTION,
-    METHODS,
-    ONLY_AROUND,
-    Case,
-    Lookup,
-)
-from benchmarks.labels.peers import PEERS
-from benchmarks.measure import run_in_processes
-from benchmarks.shifts.sets import BLIND, CHECK, FINAL, NEW, NEWEST, REGISTER, RESERVE
+from benchmarks.labels.methods import CANDIDATES, CORRECTION, METHODS, PENALTIES, Case, Method
+from benchmarks.records import RESULTS, known_keys, update
+from benchmarks.shifts.sets import REGISTER, cache_folder
+from pyspar import BayesSpARRegressor
+from pyspar.estimators.correction import forecast_error
 
-TESTS = (NEW, NEWEST, FINAL, RESERVE, CHECK, BLIND)
-"""Parts on which all methods are run; on the others only the fast ones."""
-
-LATEST_PARTS = (RESERVE, CHECK, BLIND)
-"""Parts on which models are refitted for all numbers of labels, and the slowest method of another library is run."""
-
-PARTS = ("design", *TESTS)
-
-RESULTS = Path(__file__).parents[1] / "results"
-RECORDS = RESULTS / "labels.jsonl"
-PEER_RECORDS = RESULTS / "labels-peers.jsonl"
-
-LABELS = (5, 10, 20, 30, 50, 200)
-DRAWS = 5
-MIN_ROWS_LEFT = 40
-"""A set is used for n labels if at least this many rows remain for the error."""
-
-Record = dict[str, Any]
-Key = tuple[str, str, str, int]
+RECORDS = RESULTS / "labels.csv.gz"
+KEYS = ("set", "shift", "model", "method", "n")
+BOOSTING, OURS, RIDGE = "HistGradientBoosting", "BayesSpAR", "RidgeCV"
+MODELS = {BOOSTING: "hgb", OURS: "ours", RIDGE: "ridge"}
+LABELS = {5: 10, 10: 10, 30: 5, 100: 3}
+"""The numbers of labels, and how often the labelled rows are drawn."""
+MOST_ROWS, MIN_TARGET_ROWS, MIN_ROWS_LEFT = 3000, 90, 40
+NATURAL, MEASUREMENT = "natural", "measurement"
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Methods around models on a part; cheap and important stages come first."""
+class Target:
+    """The target of a set: standardised features, labels, and predictions by model."""
 
-    part: str
-    bases: tuple[str, ...]
-    methods: tuple[str, ...]
-    labels: tuple[int, ...] = LABELS
-    draws: int = DRAWS
-
-
-CHEAP = (CORRECTION, LINEAR_CORRECTION, "offset", "line", "target-only ridge", "ridge on the residual")
-FAST_BASES = ("RidgeCV", OURS, "HistGradientBoosting")
-SLOW_BASES = ("RandomForest", NETWORK)
-NETWORK_METHODS = (HEAD_CORRECTION, "fine-tuned last layer")
-STRATEGIES = ("quantiles", "greedy")
-"""Ways to choose the labelled rows apart from random rows."""
-
-CHOOSE_ROWS = tuple(f"{CORRECTION}, rows by {s}" for s in STRATEGIES)
+    name: str
+    shift: str
+    Z: np.ndarray
+    y: np.ndarray
+    predictions: dict[str, np.ndarray]
+    mapped: np.ndarray  # of boosting
 
 
-def stages(part: str) -> list[Stage]:
-    """Return the stages of a part. Slow models are not refitted on design data; only the latest parts use all draws."""
-    is_test = part in TESTS
-    is_latest = part in LATEST_PARTS
-    labels = LABELS if is_test else (10, 30)
-    refit_labels = LABELS if is_latest else (10, 30)
-    appended = ("append", "append, weighted")
-    refits = [
-        Stage(part, ("HistGradientBoosting",), appended, refit_labels, DRAWS if is_latest else 2),
-        Stage(part, SLOW_BASES, appended if is_latest else ("append",), refit_labels, DRAWS if is_latest else 1),
-    ]
-    return [
-        Stage(part, FAST_BASES, CHEAP, labels),
-        *([Stage(part, FAST_BASES, CHOOSE_ROWS, (10, 30))] if is_test else []),
-        Stage(part, SLOW_BASES if is_test else (NETWORK,), CHEAP, labels),
-        *([Stage(part, (NETWORK,), NETWORK_METHODS, labels)] if is_test else []),
-        Stage(part, ("RidgeCV", OURS), appended, refit_labels, DRAWS if is_test else 2),
-        *(refits if is_test else []),
-    ]
+def map_columns(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Give each column of Z the mean and spread that it has in X. Columns that are constant in either stay."""
+    source, target = X.std(axis=0), Z.std(axis=0)
+    varies = (source > 1e-9 * np.abs(X).max(axis=0)) & (target > 1e-9 * np.abs(Z).max(axis=0))
+    factor = np.where(varies, source / np.where(varies, target, 1.0), 1.0)
+    return np.where(varies, (Z - Z.mean(axis=0)) * factor + X.mean(axis=0), Z)
 
 
-def peer_stages(part: str) -> list[Stage]:
-    """Return the stages of the other library."""
-    is_latest = part in LATEST_PARTS
-    labels = LABELS if is_latest else (10, 30)
-    linear = ("RidgeCV", OURS) if is_latest else ("RidgeCV",)
-    return [
-        Stage(part, linear, ("ADAPT RegularTransferLR", "ADAPT PRED", "ADAPT FA"), labels),
-        Stage(part, linear, ("ADAPT TrAdaBoostR2",), labels, 2),
-        Stage(part, ("HistGradientBoosting",), ("ADAPT PRED", "ADAPT FA"), labels, 2),
-        Stage(part, ("HistGradientBoosting",), ("ADAPT TrAdaBoostR2",), labels, 1),
-        *([Stage(part, ("RidgeCV",), ("ADAPT TwoStageTrAdaBoostR2",), labels, 1)] if is_latest else []),
-    ]
+def fit_models(name: str) -> dict[str, np.ndarray]:
+    """Fit all models on the source of a set, and boosting on two thirds of it for a simulated change.
+
+    The remaining third is the target of the simulation: each column is multiplied by U(0.7, 1.4), and N(0, 0.4) spreads
+    are added.
+    """
+    X, y, Z, labels, _ = REGISTER[name].arrays()
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    X, y = _sample(X, y, rng)
+    Z, labels = _sample(Z, labels, rng)
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    spread = np.where(spread > 0.0, spread, 1.0)
+    X, Z = (X - mean) / spread, (Z - mean) / spread
+    boosting = HistGradientBoostingRegressor(random_state=0).fit(X, y)
+    order = rng.permutation(len(X))
+    moved, kept = order[: len(X) // 3], order[len(X) // 3 :]
+    columns = X.shape[1]
+    T = X[moved] * rng.uniform(0.7, 1.4, columns) + rng.normal(0.0, 0.4, columns) * X.std(axis=0)
+    other = HistGradientBoostingRegressor(random_state=0).fit(X[kept], y[kept])
+    return {
+        "Z": Z, "yz": labels, "hgb": boosting.predict(Z), "hgb_mapped": boosting.predict(map_columns(X, Z)),
+        "ours": np.ravel(BayesSpARRegressor().fit(X, y).adapt(Z).predict(Z)),
+        "ridge": RidgeCV(PENALTIES).fit(X, y).predict(Z),
+        "mZ": T, "myz": y[moved], "m_hgb": other.predict(T), "m_hgb_mapped": other.predict(map_columns(X[kept], T)),
+    }  # fmt: skip
 
 
-def read(*paths: Path) -> dict[Key, Record]:
-    """Read records by set, model, method and number of labels. Incomplete lines are skipped."""
-    records: dict[Key, Record] = {}
-    for path in paths:
-        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                record = json.loads(text)
-            except json.JSONDecodeError:
-                continue
-            records[record["set"], record["base"], record["method"], record["n"]] = record
-    return records
+def targets(name: str) -> Iterator[Target]:
+    """Yield the real and the simulated target of a set; the models are fitted once."""
+    path = cache_folder() / "labels" / f"{name}.npz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{name}.{os.getpid()}.part.npz")
+        np.savez(part, **fit_models(name))
+        part.replace(path)
+    with np.load(path) as kept:
+        if len(kept["Z"]) >= MIN_TARGET_ROWS:
+            predictions = {model: kept[key] for model, key in MODELS.items()}
+            yield Target(name, NATURAL, kept["Z"], kept["yz"], predictions, kept["hgb_mapped"])
+        if len(kept["mZ"]) >= MIN_TARGET_ROWS:
+            yield Target(name, MEASUREMENT, kept["mZ"], kept["myz"], {BOOSTING: kept["m_hgb"]}, kept["m_hgb_mapped"])
 
 
-def append_record(path: Path, record: Record) -> None:
-    """Append one line in one write, so that a run that is stopped leaves whole lines."""
-    text = json.dumps(record, ensure_ascii=False) + "\n"
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
-
-
-def tidy(path: Path) -> None:
-    """Sort the records and drop those that were replaced."""
-    records = read(path)
-    part = path.with_suffix(".part")
-    part.write_text("".join(json.dumps(records[key], ensure_ascii=False) + "\n" for key in sorted(records)), "utf-8")
-    os.replace(part, path)
-
-
-def draw_rows(problem: Problem, n: int, draw: int) -> np.ndarray:
-    """Return n random rows of the target; the rows of a smaller n are among those of a larger n."""
-    seed = [zlib.crc32(problem.shift.name.encode()), draw]
-    return np.random.default_rng(seed).permutation(len(problem.arrays[2]))[:n]
-
-
-def choose_rows(problem: Problem, base: str, n: int, strategy: str, draw: int) -> np.ndarray:
-    """Return n rows chosen by ``rows_to_label``."""
-    from pyspar import rows_to_label
-
-    Z = problem.arrays[2]
-    model = Lookup(Z, problem.base(base)["prediction"])
-    return rows_to_label(model, Z, n=n, strategy=strategy, random_state=draw).rows
-
-
-def measure(problem: Problem, base: str, method: str, n: int, draws: int = DRAWS) -> Record:
-    """Measure one method around one model with n labels, once per draw of the labelled rows."""
-    record: Record = {"set": problem.shift.name, "part": problem.shift.part, "base": base, "method": method, "n": n}
-    strategy = method.removeprefix(f"{CORRECTION}, rows by ") if method in CHOOSE_ROWS else None
-    rmse, without, coverage = [], [], []
+def measure(target: Target, model: str, n: int, draws: int) -> list[dict[str, Any]]:
+    """Return a record per method: means over the draws of the labelled rows, and the worst draw."""
+    methods: dict[str, Method] = dict(METHODS if target.shift == NATURAL else {CORRECTION: METHODS[CORRECTION]})
+    if model == BOOSTING:
+        methods |= CANDIDATES
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+    before = target.predictions[model]
     for draw in range(draws):
-        rows = choose_rows(problem, base, n, strategy, draw) if strategy else draw_rows(problem, n, draw)
-        case = Case(problem, base, rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            answer = {**METHODS, **PEERS}[CORRECTION if strategy else method](case)
-        left = np.setdiff1d(np.arange(len(case.Z)), rows)
-        labels = problem.arrays[3][left]
-        rmse.append(_rmse(answer.prediction[left], labels))
-        without.append(_rmse(case.prediction[left], labels))
-        if answer.low is not None and answer.high is not None:
-            coverage.append(float(np.mean((answer.low[left] <= labels) & (labels <= answer.high[left]))))
-    return record | {"rmse": _digits(rmse), "without": _digits(without), "coverage": _digits(coverage)}
+        seed = [zlib.crc32(target.name.encode()), draw]
+        rows = np.random.default_rng(seed).permutation(len(target.Z))[:n]
+        left = np.setdiff1d(np.arange(len(target.Z)), rows)
+        without = _rmse(before[left], target.y[left])
+        case = Case(target.Z, before, target.mapped if model == BOOSTING else None, rows, target.y[rows])
+        if without == 0.0:
+            return []
+        for name, method in methods.items():
+            answer = method(case)
+            rmse = _rmse(answer.prediction[left], target.y[left])
+            scores = {"rmse": rmse, "without": without, "ratio": rmse / without}
+            if answer.drift is not None and answer.scale is not None:
+                half = answer.drift.quantile(0.9) * answer.scale[left]
+                error = forecast_error(answer.drift, model)
+                scores["coverage"] = float(np.mean(np.abs(answer.prediction[left] - target.y[left]) <= half))
+                scores["actual_to_expected"] = rmse / error.rmse
+                scores["inside80"] = error.interval80[0] <= rmse <= error.interval80[1]
+                scores["inside95"] = error.interval95[0] <= rmse <= error.interval95[1]
+                scores["far_labels"] = float((answer.drift.label_weights < 1.0).any())
+                scores["named_labels"] = float((answer.drift.label_weights < 1e-4).any())
+            found[name].append(scores)
+    head = {"set": target.name, "part": REGISTER[target.name].part, "shift": target.shift, "model": model, "n": n}
+    return [head | {"method": name, "draws": draws} | _summarise(scores) for name, scores in found.items()]
 
 
-def cases(stage: Stage) -> Iterator[Key]:
-    """Yield what a stage measures. A set is left out for a number of labels that leaves too few rows."""
-    for problem in problems(stage.part):
-        for base in stage.bases:
-            for method in stage.methods:
-                if base in ONLY_AROUND.get(method, BASES):
-                    for n in stage.labels:
-                        if len(problem.arrays[2]) - n >= MIN_ROWS_LEFT:
-                            yield problem.shift.name, base, method, n
+def run(part: str, *, again: bool = False) -> int:
+    """Make the missing records of a part; return their number."""
+    known = set() if again else known_keys(RECORDS, ("set", "shift", "model", "n"))
+    made, rows = 0, []
+    names = sorted(name for name, shift in REGISTER.items() if shift.part == part)
+    if part == "develop":
+        names = [name for name in names if zlib.crc32(name.encode()) % 3 == 0]  # a third suffices to choose
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            for target in targets(name):
+                for model in target.predictions:
+                    for n, draws in LABELS.items():
+                        key = (name, target.shift, model, n)
+                        if len(target.Z) - n >= MIN_ROWS_LEFT and key not in known:
+                            rows += measure(target, model, n, draws)
+            if len(rows) > 2000:
+                update(RECORDS, rows, KEYS)
+                made, rows = made + len(rows), []
+    update(RECORDS, rows, KEYS)
+    return made + len(rows)
 
 
-def measure_model(name: str, base: str, wanted: Sequence[tuple[str, int, int]]) -> list[Record]:
-    """Measure methods around one model of one set: their names, numbers of labels, and numbers of draws."""
-    problem = Problem(REGISTER[name])
-    return [measure(problem, base, *each) for each in wanted]
+def _summarise(scores: list[dict[str, float]]) -> dict[str, float]:
+    table = {key: np.array([score[key] for score in scores]) for key in scores[0]}
+    record = {
+        "ratio": float(table["rmse"].mean() / table["without"].mean()),
+        "worst": float(table["ratio"].max()),
+        "worse": float((table["ratio"] > 1.0).mean()),
+        "harmed": float((table["ratio"] > 1.05).mean()),
+    }
+    for key in ("coverage", "actual_to_expected", "inside80", "inside95", "far_labels", "named_labels"):
+        if key in table:
+            record[key] = float(np.median(table[key]) if key == "actual_to_expected" else table[key].mean())
+    return record
 
 
-def run(
-    part: str, path: Path, *, peers: bool = False, methods: Sequence[str] | None = None, again: bool = False,
-    jobs: int = 1,
-) -> int:  # fmt: skip
-    """Make the records of a part that are missing, or all with ``again``; return their number."""
-    if part not in PARTS:
-        raise ValueError(f"part must be one of {PARTS}, got {part!r}")
-    known = {} if again else read(path)
-    wanted: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
-    for stage in peer_stages(part) if peers else stages(part):
-        for name, base, method, n in cases(stage):
-            if (name, base, method, n) not in known and (methods is None or method in methods):
-                wanted.setdefault((name, base), []).append((method, n, stage.draws))
-    made = 0
-    tasks = [(*key, each) for key, each in wanted.items()]
-    for _, records in run_in_processes(measure_model, tasks, jobs=jobs, description=f"part {part}"):
-        for record in records:
-            append_record(path, record)
-            made += 1
-    if made:
-        tidy(path)
-    return made
+def _sample(rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    if len(rows) <= MOST_ROWS:
+        return rows, labels
+    kept = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
+    return rows[kept], labels[kept]
 
 
 def _rmse(prediction: np.ndarray, labels: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(prediction - labels))))
-
-
-def _digits(values: Sequence[float]) -> list[float]:
-    return [float(f"{value:.5g}") for value in values]

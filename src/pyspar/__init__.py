@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
     from pyspar.estimators.correction import TargetCorrection
-    from pyspar.estimators.label_choice import rows_to_label
+    from pyspar.estimators.labels import rows_to_label
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
     from pyspar.inspection import Inspection, inspect
@@ -44,7 +44,7 @@ _HOME = {
     "load": "pyspar.io.models",
     "predict_interval": "pyspar.estimators.pipelines",
     "report": "pyspar.reporting",
-    "rows_to_label": "pyspar.estimators.label_choice",
+    "rows_to_label": "pyspar.estimators.labels",
     "save": "pyspar.io.models",
 }
 

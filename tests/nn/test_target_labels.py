@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pyspar import InputError, SparWarning, TargetCorrection
+from pyspar.errors import collect_warnings
 from pyspar.nn import adapt_head
 from pyspar.nn.features import TargetRows
 
@@ -45,9 +46,8 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
     with torch.no_grad():
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(adapted.estimator.predict(case.features), predicted, rtol=1e-9, atol=1e-9)
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
-    assert adapted.drift.p_value < 0.001
+    assert adapted.drift.probability > 0.99
     assert adapted.drift.n_labels == 12
     assert float(adapted.forecast) == pytest.approx(float(fixed.expected_rmse()))
     assert "12 target labels" in repr(adapted)
@@ -124,7 +124,7 @@ def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
     assert sampled <= {tuple(row) for row in case.features[~case.known]}
 
 
-def test_an_outlier_among_the_labels_is_ignored_with_its_row():
+def test_a_wrong_label_is_named_and_does_not_destroy_the_result():
     case = Drifting()
     case.labels[50] = 1e6
     with pytest.warns(SparWarning, match="1e\\+06 of row 50 "):
@@ -142,24 +142,16 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     assert adapted.account.is_worse[0]
 
 
-def test_labels_in_another_unit_cause_a_warning():
+def test_labels_in_another_unit_cause_a_warning_and_a_changed_relation_does_not():
     case = Drifting()
-    adapt_head(case.model, case.source, case.target, target_labels=case.labels)  # warnings are errors in these tests
-    for factor, slope in ((1.5, r"2(\.\d)?"), (0.4, r"0\.5\d")):
-        other = factor * (case.labels - 0.25)
-        with pytest.warns(SparWarning, match=rf"target_labels.*12 labels.* is {slope} times"):
-            adapt_head(case.model, case.source, case.target, target_labels=other)
-        adapt_head(case.model, case.source, case.target, target_labels=other, labels_scale="ignore")
-
-
-def test_a_network_that_was_trained_too_briefly_is_no_sign_of_another_unit():
-    case = Drifting()
-    with torch.no_grad():  # predictions vary too little, on source and target
-        case.model[2].weight.mul_(0.3)
-        case.model[2].bias.mul_(0.3)
-    adapt_head(case.model, case.source, case.target, target_labels=case.labels)  # warnings are errors in these tests
-    with pytest.warns(SparWarning, match=r"target_labels.* is 2\b.* times"):
-        adapt_head(case.model, case.source, case.target, target_labels=1.5 * (case.labels - 0.25))
+    for factor in (1.0, 2.0, 0.4):
+        with collect_warnings() as texts:
+            adapt_head(case.model, case.source, case.target, target_labels=factor * (case.labels - 0.25))
+        assert not any("another unit" in text for text in texts)
+    other = 12.0 * (case.labels - case.labels[case.known].mean())
+    with collect_warnings() as texts:
+        adapt_head(case.model, case.source, case.target, target_labels=other)
+    assert any("another unit" in text for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["tensor", "gradient", "bfloat16", "one-element tensor", "one-element array"])

@@ -1,140 +1,200 @@
-r"""Correct a model with a few labels of the target: a drift of three components, averaged over their sizes.
+r"""The drift of a model: what a few labels of the target say about its errors, and how to correct them.
 
-The residuals r = y - f(z) of n labelled target rows follow
+**Model.** Of the rows z of a target, n have labels y. The residuals of a fitted model f are
 
-.. math:: r \sim N\Big(0,\; s^2 \big( \alpha\, 1 1^\top + \beta\, q q^\top + \delta\, \Phi \Phi^\top + I \big)\Big)
+.. math:: y - f(z) = \text{offset} + \text{slope} \cdot q(z) + g(z) + \text{noise}
 
-with the offset 1, the predictions q and the features :math:`\Phi`, both standardised by the target; :math:`\Phi` is
-divided by the root of the number of features, so that each component has the mean variance 1. For a smooth drift,
-:math:`\Phi\Phi^\top` is replaced by the mean of itself and of exp(-d^2 / 2), where d is the distance between two rows
-of :math:`\Phi`; the columns of a root of this matrix serve as features. Each of alpha, beta and delta takes the values
-``RATIOS`` (:mod:`pyspar.core.drift_models`) with the prior weights ``1 / (1 + ratio)``, except that no drift at all has
-the prior probability 1/2. The noise variance has the prior 1 / s^2 and is integrated out. The
-posterior is averaged over all models, each weighted by its prior and by its evidence
+where q is the prediction, standardised by the target, and g is a function of the features. All are unknown, normal and
+independent, so the residuals r have the covariance
 
-.. math:: p(r) \propto |K|^{-1/2} (r^\top K^{-1} r)^{-n/2}, \qquad K = \alpha 1 1^\top + \dots + I
+.. math:: s^2 C, \qquad C = \alpha\, 1 1^\top + \beta\, q q^\top + \delta\, G + W^{-1}.
 
-to the power 2 / (k - 1), where k is the kurtosis of the residuals: labels with heavy tails carry less information.
+With x, the features standardised by the target and divided by the root of their number, G is :math:`x^\top x'` if g is
+linear, and :math:`(x^\top x' + \exp(-|x - x'|^2 / 2)) / 2` if g is any smooth function. The mean variance of each
+component is 1, so alpha, beta and delta are the sizes of offset, slope and function relative to the noise s^2.
 
-All models share one singular value decomposition of the features. Unless the drift is smooth, the posterior mean is
-linear in (1, q, features). ``docs/derivations/labels.md`` derives the formulas.
+**Average.** Nobody knows the sizes. Each takes all values in ``RATIOS``, which gives 343 models. A size has the
+prior weight 1 / sqrt(1 + size), since large drifts are rarer, except that no drift at all has the probability
+``NO_DRIFT``. With the prior 1 / s^2 for the noise, a model has the evidence
+
+.. math:: p(r) \propto |C|^{-1/2} (r^\top C^{-1} r)^{-n/2}.
+
+The correction is the posterior mean of the drift, averaged over all models by prior times evidence. Nothing is tuned.
+The total weight of the models with a drift is the probability that the relation has changed. The rows are expressed in
+the directions in which the labelled rows vary, so one decomposition serves all models; outside these directions the
+drift keeps its prior: mean zero, variance delta s^2.
+
+**Labels that do not fit.** W is diagonal: the count of a label (its ``sample_weight``, which equals so many copies)
+times a weight, 1 unless the label is too far from the others (``weigh_labels``). Its influence then falls with its
+distance, so that one wrong label cannot determine the correction, and no label is dropped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
 from scipy.stats import t as student
 
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.drift_features import Basis, DriftFeatures, SmoothFeatures, TargetUnits
-from pyspar.core.drift_models import ModelGrid, information_share
+Array: TypeAlias = NDArray[np.float64]
 
+RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
+"""The variances of a component relative to the noise, from none to so large that many labels are not shrunk."""
+NO_DRIFT = 1.0 / 3.0
+"""The prior probability that nothing has changed."""
 MIN_LABELS = 3
 """With fewer labels, offset, slope and noise cannot be distinguished."""
-
+FAR_LEVEL = 1e-3
+"""A label has less weight if a test at this level, for all labels together, says that it is too far from the others."""
 MIN_KURTOSIS = 6.0
 """Residuals are assumed to have at least the tails of a Laplace distribution when the error is forecast."""
+MAX_CENTRES, SOME_CENTRES = 600, 300
+"""Up to 600 labelled rows are all centres of the smooth function; of more, 300 are, so that a fit takes seconds."""
 
-OUTLIER_LEVEL = 1e-5
-"""The p-value below which a label that dominates all others is an outlier."""
+_NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
+_ROUNDING = 1e-12  # relative to the largest label: a smaller residual is zero up to rounding
+_DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
+_BLOCK_ROWS = 4096
+_DRAWS = 2000
 
-DRAWS = 2000
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The coordinates of a drift: (1, q, features), standardised by the target."""
+
+    mean: Array  # of the prediction and the features, of shape (1 + D,)
+    scale: Array  # the factors that standardise them; 0 for a constant
+    centres: Array  # standardised rows, of shape (c, D); none for a linear drift
+    root: Array  # (c, k): the smooth features of x are exp(-|x - centres|^2 / 2) @ root
+    exact: bool  # whether all labelled rows are centres
+
+    @classmethod
+    def of(cls, features: Array, prediction: Array, counts: Array, labelled: Array | None) -> Coordinates:
+        """Return the coordinates for target rows. ``labelled`` rows are the centres of a smooth drift."""
+        columns = np.column_stack([prediction, features])
+        mean = np.average(columns, axis=0, weights=counts)
+        spread = np.sqrt(np.average(np.square(columns - mean), axis=0, weights=counts))
+        varies = spread > _NO_SPREAD * np.abs(columns).max(axis=0)
+        scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+        scale[1:] /= np.sqrt(max(int(varies[1:].sum()), 1))
+        if labelled is None or not varies[1:].any():
+            return cls(mean, scale, np.empty((0, len(mean) - 1)), np.empty((0, 0)), True)
+        centres = np.unique((labelled - mean[1:]) * scale[1:], axis=0)
+        centres = centres[np.argsort(np.square(centres).sum(axis=1), kind="stable")]
+        if not (exact := len(centres) <= MAX_CENTRES):  # equal steps by length, whatever the order of rows and columns
+            centres = centres[np.linspace(0, len(centres) - 1, SOME_CENTRES).round().astype(int)]
+        values, vectors = np.linalg.eigh(np.exp(-0.5 * cdist(centres, centres, "sqeuclidean")))
+        kept = values > _DEPENDENT * values[-1]
+        return cls(mean, scale, centres, vectors[:, kept] / np.sqrt(values[kept]), exact)
+
+    def transform(self, features: Array, prediction: Array) -> tuple[Array, Array, Array]:
+        """Return the columns (1, q), the features (m, F), and the variance of g at each row, relative to its size."""
+        x = (features - self.mean[1:]) * self.scale[1:]
+        line = np.column_stack([np.ones(len(x)), (prediction - self.mean[0]) * self.scale[0]])
+        variance = np.square(x).sum(axis=1)
+        if not len(self.centres):
+            return line, x, variance
+        smooth = np.exp(-0.5 * cdist(x, self.centres, "sqeuclidean")) @ self.root
+        # With fewer centres than rows, what the centres do not describe is a part of the noise.
+        variance = 0.5 * (variance + (1.0 if self.exact else np.square(smooth).sum(axis=1)))
+        return line, np.hstack([x, smooth]) * np.sqrt(0.5), variance
 
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """The posterior of the drift of one output: a Student t distribution of offset, slope and weights.
+    """The posterior of the drift of one output: a Student t distribution of offset, slope and weights of the features.
 
-    The weights are described in the ``r`` directions in which the labelled rows vary. Outside these directions, the
-    mean is zero and the variance is that of the prior.
+    It also summarises the target rows, for the expected error.
     """
 
-    basis: Basis
-    mean: Vector  # offset, slope, and the weights along the directions, of shape (2 + r,)
-    covariance: Matrix  # of the mean
+    coordinates: Coordinates
+    directions: Array  # orthonormal directions in which the labelled rows vary, of shape (F, r)
+    mean: Array  # offset, slope, and the weights along the directions, of shape (2 + r,)
+    covariance: Array  # of the mean
     outside_variance: float  # of a weight outside the directions
     noise2: float  # the variance of the labels about the corrected model
-    degrees: float  # degrees of freedom: the number of labels, by their counts
-    moment: Matrix  # the mean over the target of h h', for h = (1, q, features along the directions)
-    outside_moment: float  # the mean squared length of the target's features outside the directions
-    sizes: Matrix  # 5 %, 50 % and 95 % quantiles of offset, slope, and the root mean square of features @ weights
-    rows: float  # the number of target rows, by their counts
+    degrees: float  # degrees of freedom: the number of labels, by their counts and weights
+    probability: Array  # that there is a drift, and that offset, slope and function are not zero
+    label_weights: Array  # of the labelled rows, 1 unless a label is too far from the others
     kurtosis: float  # of the labels about the corrected model, at least ``MIN_KURTOSIS``
+    moment: Array  # the mean over the target of h h', for h = (1, q, features along the directions)
+    outside_moment: float  # the mean over the target of the variance outside the directions
+    rows: float  # the number of target rows, by their counts
 
-    def on(self, features: Matrix, prediction: Vector, counts: Vector | None = None) -> Drift:
-        """Return the same posterior with other target rows, for the expected error."""
-        moment, outside_moment, rows = self.basis.moment(features, prediction, counts)
-        return replace(self, moment=moment, outside_moment=outside_moment, rows=rows)
-
-    def correct(self, features: Matrix, prediction: Vector) -> Vector:
-        """Return the corrected predictions of rows."""
-        corrected = np.empty(len(prediction))
-        for at, basis, _ in self.basis.blocks(features, prediction):
+    def correct(self, features: Array, prediction: Array) -> tuple[Array, Array]:
+        """Return the corrected predictions of rows, and the scale of the Student t distribution of their labels."""
+        corrected, error2 = np.empty(len(prediction)), np.empty(len(prediction))
+        for at, basis, outside in self._blocks(features, prediction):
             corrected[at] = prediction[at] + basis @ self.mean
-        return corrected
-
-    def predictive_scale(self, features: Matrix, prediction: Vector) -> Vector:
-        """Return the scale of the Student t distribution of the labels of rows about their corrected predictions."""
-        error2 = np.empty(len(prediction))
-        for at, basis, outside in self.basis.blocks(features, prediction):
-            known = np.einsum("ij,ij->i", basis @ self.covariance, basis)
-            error2[at] = known + self.outside_variance * outside
-        return np.asarray(np.sqrt(np.maximum(error2, 0.0) + self.noise2))
+            error2[at] = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
+        return corrected, np.sqrt(np.maximum(error2, 0.0) + self.noise2)
 
     def quantile(self, level: float) -> float:
-        """Return the half width of a central interval with this probability, in units of the predictive scale."""
+        """Return the half width of a central interval with this probability, in units of the scale."""
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
-    def correction(self) -> tuple[float, float, Vector, Vector | None]:
-        """Return offset, slope and weights of the correction in the units of the data, and the weights of the centres.
-
-        The correction is ``offset + slope * prediction + features @ weights``, plus a weighted sum of exp(-d^2 / 2)
-        over the centres of smooth features if there are any.
-        """
-        at = self.basis.features.units
-        slope = float(self.mean[1]) * at.prediction_scale
-        weights, smooth = self.basis.features.split_weights(self.basis.directions @ self.mean[2:])
-        offset = float(self.mean[0]) - slope * at.prediction_mean - float(weights @ at.feature_mean)
-        return offset, slope, weights, smooth
-
-    def linear_weights(self, coef: Vector, intercept: float) -> tuple[Vector, float]:
-        """Return weights and intercept of the corrected model, if model and drift are linear in the same features."""
-        offset, slope, weights, _ = self.correction()
+    def linear_weights(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return the corrected weights and intercept of a linear model of the same features, after a linear drift."""
+        at = self.coordinates
+        slope = float(self.mean[1] * at.scale[0])
+        weights = (self.directions @ self.mean[2:]) * at.scale[1:]
+        offset = float(self.mean[0] - slope * at.mean[0] - weights @ at.mean[1:])
         return coef * (1.0 + slope) + weights, intercept * (1.0 + slope) + offset
+
+    def on(self, features: Array, prediction: Array, counts: Array) -> Drift:
+        """Return the same posterior with other target rows, for the expected error."""
+        total, size = float(counts.sum()), len(self.mean)
+        moment, outside_moment = np.zeros((size, size)), 0.0
+        for at, basis, outside in self._blocks(features, prediction):
+            share = counts[at] / total
+            moment += (basis * share[:, None]).T @ basis
+            outside_moment += float(share @ outside)
+        return replace(self, moment=moment, outside_moment=outside_moment, rows=total)
 
     def expected_variance(self) -> float:
         """Return the mean over the target of the squared uncertainty of the correction, without noise."""
-        error2 = float(np.einsum("ij,ij->", self.covariance, self.moment))
-        return max(error2, 0.0) + self.outside_variance * self.outside_moment
+        known = float(np.einsum("ij,ij->", self.covariance, self.moment))
+        return max(known, 0.0) + self.outside_variance * self.outside_moment
 
-    def draw_mse(self, draws: int = DRAWS) -> Vector:
+    def draw_mse(self) -> Array:
         """Draw the mean squared error of the corrected model on the target.
 
         The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
         """
         rng = np.random.default_rng(0)
-        share = information_share(self.kurtosis)
-        factor = self.degrees * share / rng.chisquare(self.degrees * share, draws)
+        share = 2.0 / (self.kurtosis - 1.0)
+        factor = self.degrees * share / rng.chisquare(self.degrees * share, _DRAWS)
         # A quadratic form in normal variables depends on its eigenvalues only, so the draws have no order or unit.
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         sizes = np.maximum(np.linalg.eigvalsh(root.T @ self.moment @ root)[::-1], 0.0)
-        error2 = rng.chisquare(1.0, (draws, len(sizes))) @ sizes + self.outside_variance * self.outside_moment
-        noise = rng.chisquare(self.rows * share, draws) / (self.rows * share)
+        error2 = rng.chisquare(1.0, (_DRAWS, len(sizes))) @ sizes + self.outside_variance * self.outside_moment
+        noise = rng.chisquare(self.rows * share, _DRAWS) / (self.rows * share)
         return np.asarray(factor * (error2 + self.noise2 * noise))
+
+    def _blocks(self, features: Array, prediction: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield blocks of rows: their positions, (1, q, features along the directions), and the variance outside."""
+        for start in range(0, len(prediction), _BLOCK_ROWS):
+            at = slice(start, start + _BLOCK_ROWS)
+            line, rows, variance = self.coordinates.transform(features[at], prediction[at])
+            along = rows @ self.directions
+            yield at, np.hstack([line, along]), np.maximum(variance - np.square(along).sum(axis=1), 0.0)
 
 
 def fit_drift(
-    features: Matrix,
-    prediction: Vector,
-    labels: Vector,
+    features: Array,
+    prediction: Array,
+    labels: Array,
     *,
-    target_features: Matrix,
-    target_prediction: Vector,
-    counts: Vector | None = None,
-    target_counts: Vector | None = None,
+    target_features: Array,
+    target_prediction: Array,
+    counts: Array | None = None,
+    target_counts: Array | None = None,
     smooth: bool = False,
 ) -> Drift:
     """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
@@ -142,72 +202,144 @@ def fit_drift(
     The target rows usually include the labelled rows. A count of 2 stands for two equal rows. With ``smooth`` the drift
     may be any smooth function of the features; by default it is linear in them.
     """
-    at = TargetUnits.of(target_features, target_prediction, target_counts)
-    smooth = smooth and bool(at.feature_scale.any())  # without a feature that varies there is no function of it
-    drift_features = DriftFeatures(at, SmoothFeatures.of(at.standardise(features, prediction)[0]) if smooth else None)
-    rows, q, _ = drift_features.transform(features, prediction)
+    counts = np.ones(len(labels)) if counts is None else counts
+    target_counts = np.ones(len(target_prediction)) if target_counts is None else target_counts
+    at = Coordinates.of(target_features, target_prediction, target_counts, features if smooth else None)
+    line, rows, _ = at.transform(features, prediction)
     residual = labels - prediction
-    counts = np.ones(len(residual)) if counts is None else counts
+    residual = np.where(np.abs(residual) > _ROUNDING * np.abs(labels).max(), residual, 0.0)
     unit = float(np.abs(residual).max()) or 1.0
-    weight = np.sqrt(counts)[:, None]
-    line = np.column_stack([np.ones_like(q), q])
-    total = float(counts.sum())
-    scaled = residual / unit
-    kurtosis = _kurtosis(scaled - counts @ scaled / total, counts)
-    grid = ModelGrid(rows * weight, line * weight, scaled * weight[:, 0], total, kurtosis)
-    mean, covariance, outside_variance, noise2 = grid.average()
-    basis = Basis(drift_features, grid.directions)
-    moment, outside_moment, target_total = basis.moment(target_features, target_prediction, target_counts)
-    left = scaled - np.column_stack([line, rows @ grid.directions]) @ mean
-    return Drift(
-        basis=basis,
-        mean=mean * unit,
-        covariance=covariance * unit**2,
-        outside_variance=outside_variance * unit**2,
-        noise2=noise2 * unit**2,
+    residual = residual / unit
+    label_weights = weigh_labels(residual, counts)
+    total = float(counts @ label_weights)
+    precision = np.sqrt(counts * label_weights)
+    directions = _directions(rows * precision[:, None])
+    along = rows @ directions
+    average = _average(along * precision[:, None], line * precision[:, None], residual * precision, total)
+    left = np.sqrt(label_weights) * (residual - np.hstack([line, along]) @ average.mean)
+    drift = Drift(
+        coordinates=at,
+        directions=directions,
+        mean=average.mean * unit,
+        covariance=average.covariance * unit**2,
+        outside_variance=average.outside * unit**2,
+        noise2=average.noise2 * unit**2,
         degrees=total,
-        moment=moment,
-        outside_moment=outside_moment,
-        sizes=grid.draw_sizes(moment, outside_moment) * unit,
-        rows=target_total,
+        probability=average.probability,
+        label_weights=label_weights,
         kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
-    )
+        moment=np.empty(0), outside_moment=0.0, rows=0.0,
+    )  # fmt: skip
+    return drift.on(target_features, target_prediction, target_counts)
 
 
-_EQUAL_RESIDUALS = 1e-9
-"""Residuals that differ by less than this share of the largest one differ by rounding only."""
+def weigh_labels(residual: Array, counts: Array) -> Array:
+    """Return the weights of labels: 1, or (c / t)^4 for a label that is too far from the others.
 
+    t is the t statistic of one residual against all others, and c its critical value at ``FAR_LEVEL`` for all labels
+    together: 7 for ten labels. So a label at c counts fully, and one at 100 c changes neither the correction nor the
+    noise. The farthest label is tested first, and the next one only if it was too far, with the new weight of the
+    first. Several labels that agree are a drift and keep their weights. Equal residuals have equal weights, so that
+    counts equal copies.
 
-def find_outlier(residual: Vector, counts: Vector | None = None) -> int | None:
-    """Return the position of a residual that dominates all others and is incompatible with them, or None.
-
-    It dominates if its squared distance from the mean of the others exceeds the sum of their squared distances, so that
-    it alone would determine the noise. It is incompatible if the t-test of one row against the others has a p-value
-    below ``OUTLIER_LEVEL``, which requires a distance of about 70 spreads with 5 labels and 10 spreads with 10.
+    >>> weigh_labels(np.array([0.1, -0.2, 0.3, -0.1, 10.0]), np.ones(5)).round(2)
+    array([1.  , 1.  , 1.  , 1.  , 0.09])
     """
-    counts = np.ones(len(residual)) if counts is None else counts
-    if float(counts.sum()) <= 3.0:
-        return None
-    unit = float(np.abs(residual).max()) or 1.0
-    row = int(np.argmax(np.abs(residual / unit - counts @ (residual / unit) / counts.sum())))
-    left = counts.copy()
-    left[row] = max(counts[row] - 1.0, 0.0)  # one of the copies; a row with a smaller weight is removed as a whole
-    others = float(left.sum())
-    mean = left @ (residual / unit) / others
-    distance2 = float(residual[row] / unit - mean) ** 2
-    squares = float(left @ np.square(residual / unit - mean))
-    if distance2 <= max(squares, _EQUAL_RESIDUALS**2):
-        return None
-    ratio = np.sqrt(distance2 * (others - 1.0) / (1.0 + 1.0 / others) / squares) if squares > 0.0 else np.inf
-    return row if 2.0 * student.sf(ratio, others - 1.0) < OUTLIER_LEVEL else None
+    value, at = np.unique(residual / (np.abs(residual).max() or 1.0), return_inverse=True)
+    counts = np.bincount(at, counts).astype(np.float64)
+    weights, total = np.ones(len(value)), float(counts.sum())
+    for row in np.argsort(-np.abs(value - counts @ value / total), kind="stable").tolist():
+        others, n = counts * weights, total - min(float(counts[row]), 1.0)
+        others[row] = max(float(counts[row]) - 1.0, 0.0)  # one of the copies is compared with all other labels
+        if n <= 1.0 or not others.any():
+            break
+        mean = others @ value / others.sum()
+        variance = max(others @ np.square(value - mean) / (n - 1.0), _NO_SPREAD**2) * (1.0 + 1.0 / n)
+        t2 = (value[row] - mean) ** 2 / variance
+        critical2 = float(student.isf(FAR_LEVEL / (2.0 * total), n - 1.0)) ** 2
+        if t2 <= critical2:
+            break
+        weights[row] = (critical2 / t2) ** 2
+    return np.asarray(weights[at])
 
 
-def _kurtosis(residual: Vector, counts: Vector) -> float:
-    """Return the kurtosis of residuals in units of the largest. Differences caused by rounding are treated as zero.
+@dataclass(frozen=True, eq=False)
+class _Average:
+    mean: Array
+    covariance: Array
+    outside: float
+    noise2: float
+    probability: Array
 
-    With equal counts it is at most the number of residuals. With unequal ones it is limited to their sum.
+
+def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
+    """Average the posterior over all models; the columns of ``along`` are orthogonal, and the noise has variance s^2.
+
+    Offset and slope are integrated out for each size of the function, so that only 2 x 2 matrices are inverted.
     """
-    residual = np.where(np.abs(residual) > _EQUAL_RESIDUALS, residual, 0.0)
+    ratios, lam2 = np.array(RATIOS), np.square(along).sum(axis=0)
+    pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
+    root, length2 = np.sqrt(pairs), float(residual @ residual)
+    overlap, target = along.T @ line, along.T @ residual
+    log_posterior, noise2, theta, spread = [], [], [], []
+    for delta in RATIOS:
+        gain = delta / (1.0 + delta * lam2)
+        gram = line.T @ line - (overlap.T * gain) @ overlap
+        product = line.T @ residual - (overlap.T * gain) @ target
+        inner = np.eye(2) + root[:, :, None] * gram * root[:, None, :]
+        covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+        misfit = length2 - gain @ np.square(target) - np.einsum("mij,i,j->m", covariance, product, product)
+        misfit = np.maximum(misfit, np.finfo(float).eps * length2)
+        volume = np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1]
+        with np.errstate(divide="ignore"):
+            log_posterior.append(-0.5 * (volume + n * np.log(misfit)))
+        noise2.append(misfit / n)
+        theta.append(covariance @ product)
+        spread.append(covariance)
+    probability = _posterior(np.array(log_posterior), pairs)
+    mean, second = np.zeros(2 + len(lam2)), np.zeros((2 + len(lam2), 2 + len(lam2)))
+    outside = noise = 0.0
+    for j, delta in enumerate(RATIOS):
+        share, gain = probability[j] * noise2[j], delta / (1.0 + delta * lam2)
+        # Given offset and slope theta, the weights have the mean gain * (target - overlap theta).
+        map_theta = np.vstack([np.eye(2), -gain[:, None] * overlap])
+        means = theta[j] @ map_theta.T + np.concatenate([[0.0, 0.0], gain * target])
+        mean += probability[j] @ means
+        second += map_theta @ np.einsum("m,mij->ij", share, spread[j]) @ map_theta.T
+        second += (means * probability[j][:, None]).T @ means
+        second[2:, 2:][np.diag_indices(len(lam2))] += float(share.sum()) * gain
+        outside += float(share.sum()) * delta
+        noise += float(share.sum())
+    no_line = [float(probability[:, pairs[:, k] == 0.0].sum()) for k in (0, 1)]
+    zero = np.array([probability[0, 0], *no_line, float(probability[0].sum())])
+    return _Average(mean, second - np.outer(mean, mean), outside, noise, np.clip(1.0 - zero, 0.0, 1.0))
+
+
+def _posterior(log_evidence: Array, pairs: Array) -> Array:
+    """Return the posterior probability of each model: sizes of the function, and pairs of sizes of offset and slope."""
+    log_prior = -0.5 * (np.log1p(np.array(RATIOS))[:, None] + np.log1p(pairs).sum(axis=1))
+    log_prior[0, 0] = logsumexp(log_prior.ravel()[1:]) + np.log(NO_DRIFT / (1.0 - NO_DRIFT))
+    if np.isposinf(log_evidence).any():  # all residuals are zero: the model without drift predicts all labels
+        log_evidence = np.where(np.arange(log_evidence.size).reshape(log_evidence.shape) == 0, 0.0, -np.inf)
+    log_posterior = log_evidence + log_prior
+    probability = np.exp(log_posterior - log_posterior.max())
+    return np.asarray(probability / probability.sum())
+
+
+def _directions(rows: Array) -> Array:
+    """Return orthonormal directions (F, r) of rows, without those along which the rows are zero up to rounding."""
+    if len(rows) < rows.shape[1]:
+        _, lam, transposed = np.linalg.svd(rows, full_matrices=False)
+        directions = transposed.T
+    else:  # the square has no more columns, and is much faster for many rows
+        lam2, directions = np.linalg.eigh(rows.T @ rows)
+        lam = np.sqrt(np.maximum(lam2, 0.0))
+    return np.asarray(directions[:, lam > 1e-7 * max(lam, default=0.0)])
+
+
+def _kurtosis(residual: Array, counts: Array) -> float:
+    """Return the kurtosis of residuals in units of the largest, at most their number."""
+    residual = np.where(np.abs(residual) > _NO_SPREAD, residual, 0.0)
     total = float(counts.sum())
     square = counts @ np.square(residual) / total
     return min(float(counts @ residual**4 / total / square**2), total) if square > 0.0 else 0.0

@@ -1,8 +1,13 @@
-"""TargetCorrection: correct any fitted regressor with a few labels of the target."""
+"""TargetCorrection: choose between fitted regressors, and correct the best, with a few labels of the target.
+
+Read :mod:`pyspar.core.drift` for the model of the residuals. This file reads the labels, chooses the candidate, fits
+one drift per output, and describes it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,30 +16,123 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.arrays import Matrix
-from pyspar.core.drift import Drift
-from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.row_features import (
+from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
+from pyspar.errors import warn
+from pyspar.estimators.labels import (
+    check_counts,
+    check_index,
     check_model,
     compute_features,
     fit_features,
     is_frame,
     name_regressor,
-    split_model,
-)
-from pyspar.estimators.target_labels import (
-    LabelForecast,
-    TargetDrift,
-    check_counts,
-    check_index,
-    fit_outputs,
-    forecast_error,
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.unseen_categories import warn_of_unseen
-from pyspar.estimators.validation import check_boolean, check_level, clone_without, read_dense_rows
+from pyspar.estimators.validation import check_boolean, check_level, clone_without
 from pyspar.sources import refuse_unread_tables
+from pyspar.text import format_number, format_percent
+
+MIN_WEIGHT = 1e-4
+"""A warning names a label whose weight is smaller. Right labels of real targets have such a weight in fewer than 1 of
+1,000 draws."""
+
+
+@dataclass(frozen=True)
+class DriftPart:
+    """One component of a drift: its size, a 90 % interval, and the probability that it is not zero."""
+
+    size: float
+    interval: tuple[float, float]
+    probability: float
+
+
+@dataclass(frozen=True)
+class TargetDrift:
+    """The difference between a model and the labels of a target, for one output.
+
+    Attributes
+    ----------
+    probability : float
+        The posterior probability that the relation between features and label differs from the model. The prior
+        probability is 2/3.
+    offset, slope : DriftPart
+        The mean of the labels above the predictions at the mean of the target, in the unit of the label, and the
+        relative change of differences between predictions: 0.2 makes them 20 % larger.
+    weights : DriftPart
+        The root mean square, over the target, of the function of the features, in the unit of the label.
+    n_labels : float
+        The number of labels, by ``sample_weight`` and their own weights.
+    label_weights : dict of int to float
+        The rows whose label is too far from the others to be used fully, with the weight that it has instead of 1.
+    """
+
+    probability: float
+    offset: DriftPart
+    slope: DriftPart
+    weights: DriftPart
+    n_labels: float
+    label_weights: dict[int, float]
+
+    def __repr__(self) -> str:
+        lines = [f"drift from {self.n_labels:g} labels (relation changed: probability {self.probability:.2f})"]
+        for name in ("offset", "slope", "weights"):
+            part: DriftPart = getattr(self, name)
+            low, high = (format_number(end) for end in part.interval)
+            lines.append(
+                f"  {name:<8}{format_number(part.size):>9}  (90 %: {low} to {high}), probability {part.probability:.2f}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class LabelForecast:
+    """The expected error of a corrected model on its target, for one output. ``float(forecast)`` is the RMSE.
+
+    Attributes
+    ----------
+    rmse, interval80, interval95 : float and pairs of float
+        The expected root mean squared error, and intervals that contain it with probability 80 % and 95 % if the drift
+        follows the model. The labels may have heavier tails than normal noise.
+    variance, noise : float
+        The parts of the expected squared error: the uncertainty of the correction, and the noise of the labels.
+    rmse_uncorrected : float
+        The expected error of the model without correction.
+    n_labels : float
+        The number of labels, by their weights.
+    """
+
+    name: str
+    rmse: float
+    interval80: tuple[float, float]
+    interval95: tuple[float, float]
+    rmse_noiseless: float
+    variance: float
+    noise: float
+    rmse_uncorrected: float
+    n_labels: float
+    bias: float = 0.0
+
+    def __float__(self) -> float:
+        return self.rmse
+
+    def __repr__(self) -> str:
+        numbers = (format_number(number) for number in (self.rmse, *self.interval80, *self.interval95))
+        return "LabelForecast({}: RMSE {}; 80 %: {} to {}; 95 %: {} to {})".format(self.name, *numbers)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The error of a candidate on the labels.
+
+    With several outputs, the errors of each are relative to the RMSE of the first candidate. ``gain`` is the mean
+    squared error of the first candidate minus that of this one; its standard error is that of the paired differences.
+    """
+
+    rmse: float
+    standard_error: float
+    gain: float
+    gain_standard_error: float
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,51 +140,49 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     The residuals of the labelled rows are modelled as the sum of an offset, a slope in the prediction, a smooth
     function of the features, and noise. The correction is averaged over all combinations of the sizes of these
-    components, weighted by prior and evidence, so no parameter has to be tuned. The prior probability of no drift is
-    1/2, and larger drifts have lower prior probabilities. If the labels do not indicate a drift, the predictions change
-    little. With many labels the result approaches a model of the residuals fitted on the target. The model itself is
-    not refitted, and no source rows are needed.
+    components, weighted by prior and evidence, so no parameter has to be tuned. If the labels do not indicate a drift,
+    the predictions change little. With many labels the result approaches a model of the residuals fitted on the target.
+    The model itself is not refitted, and no source rows are needed.
+
+    Several candidates can be given, for example the trained model and the same model after an alignment. The labels
+    then choose first. The first candidate is the default: another one is chosen only if its mean squared error on the
+    labels is lower by more than one standard error of the paired differences. The same labels then correct it.
 
     Parameters
     ----------
-    model : fitted regressor
-        Any object with ``predict``. A scikit-learn estimator with ``fit`` must be fitted. ``clone`` does not clone it,
-        as for scikit-learn's ``FrozenEstimator``.
+    model : fitted regressor, or dict of names and fitted regressors
+        Any object with ``predict``, or a torch module. A scikit-learn estimator with ``fit`` must be fitted. ``clone``
+        does not clone it, as for scikit-learn's ``FrozenEstimator``.
     features : transformer, optional
         Computes the numeric features of the correction from the rows. A fitted transformer is used unchanged. An
         unfitted one is cloned and fitted on the target rows. By default, the features are those that the last step of
-        ``model`` receives if ``model`` is a Pipeline of several steps, or a search over one, and otherwise the columns
-        of the rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
+        the model receives if it is a Pipeline of several steps, or a search over one, and otherwise the columns of the
+        rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
         columns are one-hot encoded as text. In both cases, missing numbers are imputed by the mean of the target.
         Features are always standardised by the target.
     smooth : bool, default True
         If True, the function of the features can be any smooth function. If False, it is linear in the features, and
-        the corrected model is linear if ``model`` is, as after ``adapt(Z, y)`` of our estimators.
+        the corrected model is linear if the model is.
 
     Attributes
     ----------
     drift_ : TargetDrift, or a list with one per output if y had two dimensions
-        Offset, slope and weights: their sizes with intervals, a test of each, and a test for any changed relation.
-    features_ : the fitted transformer
+        The size of each component, and the probability that the relation has changed. None for an output without
+        labels, whose predictions are not corrected.
+    chosen_ : str
+        The name of the chosen candidate, "model" if only one was given.
+    candidates_ : dict of str to Candidate
+        The RMSE of each candidate on the labels before the correction, with its standard error.
+    model_, features_ : the chosen model, and the fitted transformer
     n_labels_ : int
-        The number of rows with at least one label that was used. Rows of weight zero and ignored outliers do not count.
+        The number of rows with at least one label. Rows of weight zero do not count.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    The tests compare the labels with the model's predictions plus independent normal noise. They are exact for every
-    number of labels if the noise is normal. An estimation error of the model counts as a changed relation, unless the
-    model is a SpARRegressor or BayesSpARRegressor (also in a Pipeline or a search), whose uncertainty is estimated. The
-    level of the tests is then approximate.
-
-    Invalid labels:
-
-    - fewer than 3 known labels, for example if all are NaN: ValueError
-    - a wrong number of labels, or a label of a row that does not exist: ValueError
-    - infinite labels, or text: ValueError
-    - all labels equal, or equal to the predictions: SparWarning, and the labels are used
-    - at least 4 labels, one of which is far from all others: SparWarning, and this label is ignored
+    All labels are used. A label that is too far from the others gets a smaller weight (``drift_.label_weights``), with
+    a warning if the weight is below 0.01 %.
 
     Examples
     --------
@@ -101,12 +197,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     >>> fixed = TargetCorrection(model).fit(Z, y)
     >>> bool(np.abs(fixed.predict(Z) - truth)[10:].mean() < 0.2)
     True
-    >>> round(fixed.drift_.offset.size), fixed.drift_.p_value < 0.001
+    >>> round(fixed.drift_.offset.size), fixed.drift_.probability > 0.99
     (2, True)
     """
 
-    drift_: TargetDrift | list[TargetDrift]
-    _drifts: list[Drift]
+    drift_: TargetDrift | list[TargetDrift | None] | None
+    _drifts: list[Drift | None]
     _y_ndim: int
 
     def __init__(self, model: Any, features: Any = None, smooth: bool = True) -> None:
@@ -118,46 +214,42 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return clone_without(self, "model")
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
-        """Fit the correction to a target with some known labels.
+        """Choose a candidate and fit its correction to a target with some known labels.
 
         Parameters
         ----------
         Z : array or data frame of shape (m, D)
             Target rows, as for the model's ``predict``.
         y : array of shape (m,) or (m, K), or mapping
-            Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``.
-            Labels are matched to rows by position. If Z and y have a pandas index, it must be the same.
+            Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``, or
+            ``{3: [1.7, nan]}`` with several outputs. Labels are matched to rows by position. If Z and y have a pandas
+            index, it must be the same.
         sample_weight : array of shape (m,), optional
             Counts of rows: a weight of 2 is the same as two copies of the row. The result depends on their sum, so
             weights of which only the ratios matter, such as inverse probabilities, must be divided by their mean.
         unlabelled : array or data frame, optional
             More rows of the target. All rows of the target determine its means and spreads, and the expected error.
-
-        Returns
-        -------
-        self
         """
-        check_model(self.model)
+        models = self._models()
         check_boolean("smooth", self.smooth)
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
-        Z = new._read(Z, reset=True)
-        labels, y_ndim = read_labels(y, len(Z), type(self).__name__)
-        counts = check_counts(sample_weight, len(Z))
-        prediction = read_predictions(self.model, Z, len(Z), labels.shape[1])
-        blocks = [Z]
+        blocks = [new._read(Z, reset=True)]
+        labels, y_ndim = read_labels(y, len(blocks[0]), type(self).__name__)
+        counts = check_counts(sample_weight, len(blocks[0]))
         if unlabelled is not None:
-            more = new._read(unlabelled)
-            blocks.append(more)
-            prediction = np.vstack([prediction, read_predictions(self.model, more, len(more))])
-            labels = np.vstack([labels, np.full((len(more), labels.shape[1]), np.nan)])
-            counts = np.append(counts, np.ones(len(more)))
-        new.features_ = fit_features(self.features, self.model, blocks)
+            blocks.append(new._read(unlabelled))
+            labels = np.vstack([labels, np.full((len(blocks[1]), labels.shape[1]), np.nan)])
+            counts = np.append(counts, np.ones(len(blocks[1])))
+        predictions = _predict_all(models, blocks, labels.shape[1])
+        labels = np.where(counts[:, None] > 0.0, labels, np.nan)
+        new.candidates_, new.chosen_ = choose_candidate(predictions, labels, counts)
+        new.model_, prediction = models[new.chosen_], predictions[new.chosen_]
+        new.features_ = fit_features(self.features, new.model_, blocks)
         features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        known = _predict_if_known(self.model, blocks)
-        new._drifts, reports, used = fit_outputs(features, prediction, labels, counts, *known, smooth=self.smooth)
+        new._drifts, reports = fit_outputs(features, prediction, labels, counts, smooth=self.smooth)
         new.drift_ = reports[0] if y_ndim == 1 else reports
-        new.n_labels_ = int(used.sum())
+        new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
         new._y_ndim = y_ndim
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
@@ -166,62 +258,59 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def predict(self, Z: Any, return_std: bool = False) -> Any:
         """Predict with the corrected model.
 
-        Parameters
-        ----------
-        Z : array or data frame of shape (m, D)
-        return_std : bool, default False
-            Also return the scale of each row's label about its prediction: noise, and uncertainty of the correction.
-
-        Returns
-        -------
-        array of shape (m,), or (m, K) if y had two dimensions; with ``return_std`` a pair of such arrays.
+        With ``return_std``, also return the scale of each row's label about its prediction: noise and uncertainty of
+        the correction. The arrays have the shape (m,), or (m, K) if y had two dimensions.
         """
-        check_is_fitted(self)
         check_boolean("return_std", return_std)
-        Z = self._read(Z)
-        before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
-        prediction = self._shape([drift.correct(features, before[:, k]) for k, drift in enumerate(self._drifts)])
-        if not return_std:
-            return prediction
-        scales = [drift.predictive_scale(features, before[:, k]) for k, drift in enumerate(self._drifts)]
-        return prediction, self._shape(scales)
+        features, before = self._describe(Z)
+        prediction, scale = before.copy(), np.full_like(before, np.nan)
+        for k, drift in enumerate(self._drifts):
+            if drift is not None:
+                prediction[:, k], scale[:, k] = drift.correct(features, before[:, k])
+        if self._y_ndim == 1:
+            prediction, scale = prediction[:, 0], scale[:, 0]
+        return (prediction, scale) if return_std else prediction
 
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Return an interval for each row that contains its label with a given probability.
+        """Return ``low, high``: an interval for each row that contains its label with a given probability.
 
-        The interval is that of a Student t distribution whose degrees of freedom are the number of labels.
-
-        Parameters
-        ----------
-        Z : array or data frame of shape (m, D)
-        level : float in (0, 1), default 0.9
-
-        Returns
-        -------
-        low, high : arrays of shape (m,), or (m, K) if y had two dimensions
+        The interval is that of a Student t distribution whose degrees of freedom are the number of labels. It is NaN
+        for an output without labels.
         """
         check_level(level)
         prediction, scale = self.predict(Z, return_std=True)
-        warn_of_unseen(split_model(self.model)[0], Z)
-        widths = [drift.quantile(level) for drift in self._drifts]
+        widths = [np.nan if drift is None else drift.quantile(level) for drift in self._drifts]
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
 
-    def expected_rmse(self, Z: Any = None) -> LabelForecast | list[LabelForecast]:
-        """Return the expected error of the corrected model on target rows, with intervals.
+    def expected_rmse(self, Z: Any = None) -> Any:
+        """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        Z contains the rows, by default those of the fit. ``float(forecast)`` is the expected RMSE on noisy labels. If y
-        had two dimensions, return a list with one forecast per output.
+        It is a :class:`LabelForecast`, or a list with one per output if y had two dimensions, None without labels.
         """
         check_is_fitted(self)
         drifts = self._drifts
         if Z is not None:
-            Z = self._read(Z)
-            before, features = read_predictions(self.model, Z, len(Z)), compute_features(self.features_, Z)
-            warn_of_unseen(split_model(self.model)[0], Z)
-            drifts = [drift.on(features, before[:, k], np.ones(len(Z))) for k, drift in enumerate(drifts)]
-        forecasts = [forecast_error(drift, name_regressor(self.model)) for drift in drifts]
+            features, before = self._describe(Z)
+            ones = np.ones(len(before))
+            drifts = [None if d is None else d.on(features, before[:, k], ones) for k, d in enumerate(drifts)]
+        forecasts = [None if d is None else forecast_error(d, name_regressor(self.model_)) for d in drifts]
         return forecasts[0] if self._y_ndim == 1 else forecasts
+
+    def _models(self) -> dict[str, Any]:
+        """Return the candidates by name."""
+        models = self.model if isinstance(self.model, dict) else {"model": self.model}
+        if not models:
+            raise ValueError("model must be a fitted regressor or a dict of them, got an empty dict")
+        for model in models.values():
+            check_model(model)
+        return models
+
+    def _describe(self, Z: Any) -> tuple[Array, Array]:
+        """Return features and predictions of rows before the correction."""
+        check_is_fitted(self)
+        Z = self._read(Z)
+        return compute_features(self.features_, Z), read_predictions(self.model_, Z, len(Z), len(self._drifts))
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
@@ -237,32 +326,151 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             if complex_columns:
                 raise ValueError(f"Complex data not supported, got column {complex_columns[0]!r}; drop it")
             return Z
-        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        return validate_data(
-            self, Z, reset=reset, dtype="numeric", ensure_all_finite="allow-nan" if allow_nan else True
-        )
-
-    def _shape(self, outputs: list[Any]) -> Any:
-        return outputs[0] if self._y_ndim == 1 else np.column_stack(outputs)
+        finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        several = getattr(Z, "ndim", 2) > 2  # rows of a network, for example images
+        return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=several)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_drifts")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if isinstance(self.model, BaseEstimator):
-            is_pipeline = isinstance(self.model, Pipeline)  # its tag is always False; its predict refuses NaN
-            tags.input_tags.allow_nan = is_pipeline or get_tags(self.model).input_tags.allow_nan
+        models = self.model.values() if isinstance(self.model, dict) else [self.model]
+        tags.input_tags.allow_nan = all(
+            isinstance(m, BaseEstimator) and (isinstance(m, Pipeline) or get_tags(m).input_tags.allow_nan)
+            for m in models
+        )  # the tag of a Pipeline is always False; its predict refuses NaN
         return tags
 
 
-def _predict_if_known(model: Any, blocks: list[Any]) -> tuple[Matrix | None, list[Matrix] | None]:
-    """Return what ``SourceModel.predict`` returns for the rows of one of our estimators, also in a Pipeline or search.
+def choose_candidate(predictions: dict[str, Array], labels: Array, counts: Array) -> tuple[dict[str, Candidate], str]:
+    """Return the errors of the candidates on the labels, and the name of the chosen one.
 
-    For other models both are None.
+    The best one is chosen among those that are better than the first by more than one standard error of the paired
+    difference of squared errors; the first if there is none. Labels count by their weights (``weigh_labels``).
     """
-    steps, model = split_model(model)
-    if not isinstance(model, AdaptableRegressor):
-        return None, None
-    rows = [read_dense_rows(model, Z if steps is None else steps.transform(Z)) for Z in blocks]
-    return model._model.predict(np.vstack(rows))
+    first, *others = predictions
+    known = np.isfinite(labels)
+    weights = np.zeros_like(labels)
+    for k in range(labels.shape[1]):
+        rows = known[:, k]
+        if rows.any():
+            weights[rows, k] = counts[rows] * weigh_labels((labels - predictions[first])[rows, k], counts[rows])
+    total = float(np.maximum(weights.sum(), 1e-300))
+    squares = {name: np.where(known, np.square(labels - values), 0.0) for name, values in predictions.items()}
+    if labels.shape[1] > 1:
+        unit = (weights * squares[first]).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
+        squares = {name: values / np.where(unit > 0.0, unit, 1.0) for name, values in squares.items()}
+
+    def mean_and_error(values: Array) -> tuple[float, float]:
+        mean = float((weights * values).sum() / total)
+        variance = float((weights * np.square(values - mean)).sum() / max(total - 1.0, 1e-300))
+        return mean, float(np.sqrt(variance / total))
+
+    found = {}
+    for name, values in squares.items():
+        (mse, error), gain = mean_and_error(values), mean_and_error(squares[first] - values)
+        rmse = float(np.sqrt(mse))
+        found[name] = Candidate(rmse, error / (2.0 * rmse) if rmse > 0.0 else 0.0, *gain)
+    better = [name for name in others if found[name].gain > found[name].gain_standard_error]
+    return found, min(better, key=lambda name: found[name].rmse, default=first)
+
+
+def fit_outputs(
+    features: Array, prediction: Array, labels: Array, counts: Array, *, smooth: bool = False
+) -> tuple[list[Drift | None], list[TargetDrift | None]]:
+    """Return the drift of each output and its description, None for an output without labels.
+
+    The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
+    a linear model of the features is linear (``Drift.linear_weights``).
+    """
+    if not np.isfinite(labels).any():
+        _check_number(0, 0.0)
+    pairs = [
+        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth) if np.isfinite(labels[:, k]).any()
+        else (None, None)
+        for k in range(labels.shape[1])
+    ]  # fmt: skip
+    return [drift for drift, _ in pairs], [report for _, report in pairs]
+
+
+def forecast_error(drift: Drift, name: str) -> LabelForecast:
+    """Return the expected error of the corrected model on the target."""
+    ends = np.sqrt(np.quantile(drift.draw_mse(), [0.025, 0.1, 0.9, 0.975])).tolist()
+    variance = drift.expected_variance()
+    square = variance + drift.noise2
+    before = float(np.sqrt(square + float(drift.mean @ drift.moment @ drift.mean)))
+    return LabelForecast(
+        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]), float(np.sqrt(variance)), variance,
+        drift.noise2, before, drift.degrees,
+    )  # fmt: skip
+
+
+def _predict_all(models: dict[str, Any], blocks: list[Any], outputs: int) -> dict[str, Array]:
+    """Return the predictions of all candidates for all rows."""
+    predictions = {
+        name: np.vstack([read_predictions(model, Z, len(Z), outputs if len(models) == 1 else None) for Z in blocks])
+        for name, model in models.items()
+    }
+    widths = {name: values.shape[1] for name, values in predictions.items()}
+    if len(set(widths.values())) > 1:
+        described = ", ".join(f"{name!r} {width}" for name, width in widths.items())
+        raise ValueError(f"all candidates must have the same number of outputs, got {described}")
+    if set(widths.values()) != {outputs}:
+        raise ValueError(f"y must have one column for each of {widths.popitem()[1]} output(s), got {outputs}")
+    return predictions
+
+
+def _check_number(n: int, total: float) -> None:
+    if n < MIN_LABELS:
+        raise ValueError(
+            f"Found {n} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more rows "
+            "(pyspar.rows_to_label chooses them)"
+        )
+    if total < MIN_LABELS:
+        raise ValueError(
+            f"sample_weight counts the {n} labelled rows as {total:.3g} rows, while a minimum of {MIN_LABELS} is "
+            "required; weights are counts of rows, so divide them by their mean if only their ratios matter"
+        )
+
+
+def _fit_output(
+    features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool
+) -> tuple[Drift, TargetDrift]:
+    known = np.isfinite(labels) & (counts > 0.0)
+    n = int(known.sum())
+    _check_number(n, float(counts[known].sum()))
+    if (labels == prediction)[known].all():
+        warn(f"all {n} labels are equal to the predictions; check whether they were measured")
+    if np.ptp(labels[known]) == 0.0:
+        value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
+        warn(f"all {n} labels are {value}; check whether it stands for a missing label")
+    drift = fit_drift(
+        features[known], prediction[known], labels[known], counts=counts[known],
+        target_features=features, target_prediction=prediction, target_counts=counts, smooth=smooth,
+    )  # fmt: skip
+    rows = np.flatnonzero(known)
+    weights = {int(row): float(w) for row, w in zip(rows, drift.label_weights) if w < 1.0}
+    row = min(weights, key=lambda r: weights[r], default=None)
+    if row is not None and weights[row] < MIN_WEIGHT:
+        warn(
+            f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is very far from the others and "
+            f"counts as {format_percent(weights[row])} of a label; check it"
+        )
+    return drift, _describe_drift(drift, weights)
+
+
+def _describe_drift(drift: Drift, weights: dict[int, float]) -> TargetDrift:
+    """Return sizes, intervals and probabilities of the components. The function has the size of its posterior mean."""
+    width = drift.quantile(0.9)
+    std = np.sqrt(np.maximum(np.diag(drift.covariance)[:2], 0.0))
+    offset, slope = (
+        DriftPart(float(m * unit), (float((m - width * s) * unit), float((m + width * s) * unit)), float(p))
+        for m, s, unit, p in zip(drift.mean[:2], std, (1.0, drift.coordinates.scale[0]), drift.probability[1:3])
+    )
+    mean, moment, covariance = drift.mean[2:], drift.moment[2:, 2:], drift.covariance[2:, 2:]
+    size2 = float(mean @ moment @ mean)
+    spread2 = float(np.einsum("ij,ij->", covariance, moment)) + drift.outside_variance * drift.outside_moment
+    ends = np.sqrt(size2) + np.array([-width, width]) * np.sqrt(max(spread2, 0.0))
+    function = DriftPart(float(np.sqrt(size2)), (max(float(ends[0]), 0.0), float(ends[1])), float(drift.probability[3]))
+    return TargetDrift(float(drift.probability[0]), offset, slope, function, drift.degrees, weights)

@@ -15,9 +15,8 @@ from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_norms
 from pyspar.core.refit import refit_head
 from pyspar.core.regression import Noise
 from pyspar.core.spectrum import Eigen, default_cutoff, directions_above
-from pyspar.estimators.linear_correction import fit_linear_correction
+from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_alpha, check_choice, is_number, read_moments
 
 HeadMethod = Literal["bayes", "spar", "ols"]
@@ -44,8 +43,8 @@ class NewHead:
     changed: Changed
     estimator: BayesSpARRegressor | SpARRegressor
     directions: Matrix  # orthonormal directions of the features above the cutoff, one per row
-    drifts: tuple[TargetDrift, ...] = ()  # one per output, after correct_head
-    forecasts: tuple[LabelForecast, ...] = ()
+    drifts: tuple[TargetDrift | None, ...] = ()  # one per output, after correct_head; None without labels
+    forecasts: tuple[LabelForecast | None, ...] = ()
 
 
 def check_head_options(method: Any, *, alpha: Any, noise: Any, cutoff: Any) -> None:
@@ -104,11 +103,16 @@ def correct_head(head: NewHead, features: Matrix, labels: Matrix, counts: Vector
 
     Unknown labels (m, K) are NaN, and ``counts`` are the numbers of target rows that each row stands for.
     """
-    weights = head.coef.T, head.intercept
-    correction, drifts = fit_linear_correction(head.estimator, weights, features, labels, counts)
-    coef, intercept = correction.corrected_weights()
-    forecasts = correction.forecasts(features, counts, type(head.estimator).__name__)
-    return replace(head, coef=coef.T, intercept=intercept, drifts=tuple(drifts), forecasts=tuple(forecasts))
+    if labels.shape[1] != len(head.coef):
+        raise ValueError(f"labels must have one column for each of {len(head.coef)} output(s), got {labels.shape[1]}")
+    drifts, reports = fit_outputs(features, features @ head.coef.T + head.intercept, labels, counts)
+    coef, intercept = np.array(head.coef), np.array(head.intercept)
+    for k, drift in enumerate(drifts):
+        if drift is not None:
+            coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
+    name = type(head.estimator).__name__
+    forecasts = [None if drift is None else forecast_error(drift, name) for drift in drifts]
+    return replace(head, coef=coef, intercept=intercept, drifts=tuple(reports), forecasts=tuple(forecasts))
 
 
 def _linear_model(coef: Matrix, intercept: Vector) -> LinearRegression:

@@ -1,4 +1,4 @@
-"""Detect target labels that are in a different unit from the predictions of a model."""
+"""Temporary: use ``describe_other_unit`` of :mod:`pyspar.estimators.labels` instead."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspar.wording import format_number
 
 MIN_CORRELATION = 0.7
 """Labels and predictions with a smaller correlation are not linearly related."""
-MAX_DISTANCE = 5.0
+MAX_DISTANCE = 10.0
 """The largest distance of target labels from the predictions, in standard deviations of the source labels or of the
 predictions on the target. A real change of the relation is rarely larger than a few of them, and labels in other units
 usually differ by more: labels with a mean of 150 and a deviation of 30 are 120 deviations from standardised ones."""
-MAX_UNIT_SLOPE, UNIT_MARGIN = 1.5, 3.0
+MAX_UNIT_SLOPE, UNIT_MARGIN = 8.0, 3.0
 """The unit is doubtful if the slope of target labels on predictions, or its inverse, exceeds the first number by more
-than this number of standard errors. The first is halfway between 1 and 2, the smallest factor between common units."""
-MIN_NOISE = 0.2
+than this number of standard errors. Right labels of real shifts exceed it in fewer than 1 of 1,000 draws of ten."""
+MIN_NOISE = 0.03
 """Labels whose standard deviation is a smaller share of the source's noise are too close to each other. Ten labels with
 the noise of the source are that close with a probability of 1e-5, and the features only add to their variation."""
 

@@ -125,7 +125,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
-    if not isinstance(forecasts, Forecast):
+    if isinstance(forecasts, list):
         raise TypeError("expected_rmse supports transformed labels with one dimension of y only, got two")
     return _in_units_of_labels(forecasts, part)
 
@@ -310,14 +310,17 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     before, after = _expected_squares(part, forecast.n_labels if isinstance(forecast, LabelForecast) else None)
     ratio = float(np.sqrt(after / before)) if before > 0.0 else 1.0
     changed: dict[str, Any] = {
-        name: getattr(forecast, name) * ratio**2 for name in ("variance", "bias", "noise", "between_groups")
+        name: getattr(forecast, name) * ratio**2
+        for name in ("variance", "bias", "noise", "between_groups")
+        if hasattr(forecast, name)
     }
     for name in ("rmse", "rmse_noiseless", "rmse_uncorrected"):
         if hasattr(forecast, name):
             changed[name] = getattr(forecast, name) * ratio
     for name in ("interval80", "interval95", "interval80_if_linear", "interval95_if_linear"):
-        interval = getattr(forecast, name)
-        changed[name] = None if interval is None else tuple(end * ratio for end in interval)
+        interval = getattr(forecast, name, None)
+        if hasattr(forecast, name):
+            changed[name] = None if interval is None else tuple(end * ratio for end in interval)
     return replace(forecast, **changed)
 
 

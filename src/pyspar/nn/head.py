@@ -118,7 +118,8 @@ class AdaptedHead:
         if set(factors) != {"1"}:
             result += f", scaled by {' and '.join(factors)}"
         if self.forecast is not None:
-            forecasts = self.forecast if isinstance(self.forecast, list) else [self.forecast]
+            both = self.forecast if isinstance(self.forecast, list) else [self.forecast]
+            forecasts = [forecast for forecast in both if forecast is not None]
             errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
             result += f" without target labels; then corrected with {forecasts[0].n_labels:g} target labels, "
             result += f"expected RMSE on the target {errors}"

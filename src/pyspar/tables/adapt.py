@@ -149,7 +149,8 @@ def adapt_files(
     correction = None
     if corrected is not None:
         expected = corrected.expected_rmse(inputs.target.features)
-        correction = Correction(round(expected.n_labels), expected, float(corrected.drift_.p_value))
+        unchanged = 1.0 - float(corrected.drift_.probability)  # temporary, until the account shows the probability
+        correction = Correction(round(expected.n_labels), expected, unchanged)
     return AdaptAccount(
         data=inputs.data,
         judgement=judgement,

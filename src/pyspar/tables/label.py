@@ -87,7 +87,8 @@ def label_files(
     n_free = n_rows - len(known) if costs is None else int((~np.isnan(np.delete(costs, known))).sum())
     if n > n_free:
         raise InputError(f"--rows must be at most {n_free}, the target rows that can be labelled, got {n}")
-    choice = rows_to_label(target.model, target.rows, n, groups=groups, cost=costs, exclude=known)
+    exclude = known if costs is None else np.union1d(known, np.flatnonzero(np.isnan(costs)))  # temporary
+    choice = rows_to_label(target.model, target.rows, n, groups=groups, exclude=exclude)
     progress.finish("fit")
     if output.path is not None:
         with write_files(output.path) as (temporary,), report_write_errors(output.path):

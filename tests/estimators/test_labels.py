@@ -1,4 +1,4 @@
-"""rows_to_label: distinct rows, spread over predictions and groups, cheap ones first."""
+"""Labels: which rows to label, and labels in another unit. test_correction.py tests how they are read."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from pyspar import rows_to_label
-from pyspar.estimators import label_choice
+from pyspar.estimators.labels import describe_other_unit
 
 
 @pytest.fixture
@@ -17,13 +17,12 @@ def target():
     return LinearRegression().fit(Z, Z @ [2.0, 1.0, 0.0, 0.0]), Z
 
 
-@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
-def test_rows_are_distinct_and_reproducible(target, strategy):
+def test_rows_are_distinct_and_reproducible(target):
     model, Z = target
     for n in (1, 7, 120):
-        choice = rows_to_label(model, Z, n, strategy=strategy)
+        choice = rows_to_label(model, Z, n)
         assert len(set(choice.rows.tolist())) == len(choice) == len(choice.reasons) == n
-        np.testing.assert_array_equal(choice.rows, rows_to_label(model, Z, n, strategy=strategy).rows)
+        np.testing.assert_array_equal(choice.rows, rows_to_label(model, Z, n).rows)
 
 
 def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
@@ -48,60 +47,14 @@ def test_equal_predictions_are_chosen_at_random_by_seed():
     assert np.ptp(first) > 100
 
 
-@pytest.mark.parametrize("columns", [3, 40])  # fewer and more than rows
-def test_greedy_takes_the_candidate_that_reduces_the_expected_error_most(monkeypatch, columns):
-    monkeypatch.setattr(label_choice, "CANDIDATES", 30)  # all rows
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(30, columns))
-    model = LinearRegression().fit(Z, Z[:, 0])
-    q, P = model.predict(Z), (Z - Z.mean(axis=0)) / Z.std(axis=0) / np.sqrt(columns)
-    H = np.column_stack([np.ones(30), (q - q.mean()) / q.std(), P])
-    K, expected = H @ H.T, []
-    for _ in range(4):
-        gains = [np.trace(K) - np.trace(K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)) for i in range(30)]
-        i = int(np.argmax(gains))
-        expected.append(i)
-        K = K - np.outer(K[i], K[i]) / (K[i, i] + 1.0)
-    assert rows_to_label(model, Z, 4, strategy="greedy").rows.tolist() == expected
-
-
-def choose_first(Z, value, costs, draws: int):
-    """Return how often each row is chosen first by "greedy"."""
-    rng, m = np.random.RandomState(0), len(Z)
-    picks = [label_choice._greedy_pick(Z, value, np.asarray(costs), rng)(np.arange(m), 0)[0] for _ in range(draws)]
-    return np.bincount(picks, minlength=m) / draws
-
-
-def test_candidates_are_random_rows_with_probabilities_inverse_to_their_costs(monkeypatch):
-    monkeypatch.setattr(label_choice, "CANDIDATES", 1)
-    shares = choose_first(np.zeros((3, 1)), np.zeros(3), [1.0, 2.0, 4.0], 800)
-    np.testing.assert_allclose(shares, np.array([4, 2, 1]) / 7, atol=0.05)
-
-
-def test_the_best_row_is_five_times_as_probable_as_in_a_random_sample_and_no_row_more(target):
-    _, Z = target
-    shares = choose_first(Z, Z[:, 0], np.ones(120), 1000)
-    assert shares.max() == pytest.approx(5 / 120, abs=0.015)
-
-
-@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
-def test_groups_are_used_in_turn(target, strategy):
+def test_groups_are_used_in_turn(target):
     model, Z = target
     groups = np.array(["a"] * 100 + ["b"] * 18 + ["c"] * 2)
-    rows = rows_to_label(model, Z, 9, groups=groups, strategy=strategy).rows
+    rows = rows_to_label(model, Z, 9, groups=groups).rows
     assert sorted(groups[rows[:3]]) == ["a", "b", "c"]
     counts = pd.Series(groups[rows]).value_counts()
     assert counts["c"] == 2
     assert {counts["a"], counts["b"]} == {3, 4}
-
-
-def test_cheap_rows_are_preferred_and_rows_without_cost_are_not_chosen(target):
-    model, Z = target
-    cost = np.where(np.arange(120) % 2, 1.0, 5.0)
-    cost[1::4] = np.nan
-    for strategy in ("quantiles", "greedy"):
-        rows = rows_to_label(model, Z, 6, cost=cost, strategy=strategy).rows
-        assert set((rows % 4).tolist()) == {3}
 
 
 def test_excluded_rows_are_not_chosen(target):
@@ -115,17 +68,15 @@ def test_several_outputs_and_data_frames(target):
     _, Z = target
     frame = pd.DataFrame(Z, columns=list("abcd"))
     model = LinearRegression().fit(frame, Z[:, :2])
-    for strategy in ("quantiles", "greedy"):
-        assert len(rows_to_label(model, frame, 5, strategy=strategy)) == 5
+    assert len(rows_to_label(model, frame, 5)) == 5
     assert all(reason.startswith("score of all outputs") for reason in rows_to_label(model, frame, 5).reasons)
 
 
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"), ({"cost": np.zeros(120)}, "row 0"),
-        ({"cost": [1.0]}, "cost"), ({"groups": [1]}, "groups"), ({"exclude": [120]}, "120"),
-        ({"strategy": "best"}, "best"),
+        ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"), ({"groups": [1]}, "groups"),
+        ({"exclude": [120]}, "120"),
     ],
 )  # fmt: skip
 def test_invalid_arguments_are_refused(target, options, word):
@@ -153,22 +104,19 @@ def test_excluded_rows_may_be_any_iterable_of_integers(target):
         rows_to_label(model, Z, 8, exclude=3)
 
 
-@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
-def test_a_generator_determines_the_random_rows(target, strategy):
+def test_a_generator_determines_the_random_rows(target):
     model, Z = target
     first, second, other = (
-        rows_to_label(model, Z, 8, strategy=strategy, random_state=np.random.default_rng(seed)).rows
-        for seed in (0, 0, 1)
+        rows_to_label(model, Z, 8, random_state=np.random.default_rng(seed)).rows for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, second)
     assert (first != other).any()
 
 
-@pytest.mark.parametrize("strategy", ["quantiles", "greedy"])
-def test_sparse_rows_are_chosen_like_dense_ones(target, strategy):
+def test_sparse_rows_are_chosen_like_dense_ones(target):
     model, Z = target
-    expected = rows_to_label(model, Z, 6, strategy=strategy).rows
-    np.testing.assert_array_equal(rows_to_label(model, csr_array(Z), 6, strategy=strategy).rows, expected)
+    expected = rows_to_label(model, Z, 6).rows
+    np.testing.assert_array_equal(rows_to_label(model, csr_array(Z), 6).rows, expected)
 
 
 def test_a_missing_group_is_refused(target):
@@ -186,3 +134,34 @@ def test_allowed_rows_are_equally_probable_if_others_are_excluded():
     # Each of 20 rows is chosen with probability 0.2: about 80 of 400, with a standard deviation of 8.
     assert count[1::2].min() > 48
     assert count[1::2].max() < 112
+
+
+def test_predictions_can_replace_the_model(target):
+    model, Z = target
+    expected = rows_to_label(model, Z, 6).rows
+    np.testing.assert_array_equal(rows_to_label(model.predict(Z), Z, 6).rows, expected)
+    with pytest.raises(ValueError, match="120"):
+        rows_to_label(model.predict(Z)[:5], Z, 6)
+
+
+def test_a_torch_module_can_choose_rows(target):
+    torch = pytest.importorskip("torch")
+    _, Z = target
+    net = torch.nn.Linear(4, 1)
+    assert len(rows_to_label(net, Z, 5)) == 5
+
+
+def test_labels_in_another_unit_are_suspected_and_a_changed_relation_is_not():
+    rng = np.random.default_rng(0)
+    prediction = rng.normal(size=10)
+    noise = 0.3 * rng.normal(size=10)
+    for labels in (100.0 * prediction + noise, prediction + 150.0, 0.001 * prediction):
+        assert describe_other_unit(prediction, labels, 1.0)
+    for labels in (
+        prediction + noise,
+        2.5 * prediction + noise,
+        0.2 * prediction + noise,
+        prediction + 4.0,
+        -prediction,
+    ):
+        assert describe_other_unit(prediction, labels, 1.0) is None
