@@ -31,7 +31,7 @@ MAY = {
     "inspection": (LOWER, {"numpy", "sklearn"}),
     "reporting": (LOWER | {"__init__", "inspection"}, {"scipy", "jinja2", "markupsafe", "matplotlib"}),
     "report": (LOWER | {"__init__"}, NUMERIC | {"sklearn", "jinja2", "markupsafe", "matplotlib"}),
-    "nn": ({"core", "sources", "estimators", "shared"}, NUMERIC | {"torch"}),
+    "nn": ({"core", "sources", "estimators", "persist", "shared"}, NUMERIC | {"torch"}),
     "integrations": (LOWER | {"__init__", "nn", "reporting", "report"}, {"numpy", "sklearn", "torch"}),
     "tables": (LOWER | {"inspection", "reporting", "report"}, {"numpy", "pandas", "pyarrow", "sklearn"}),
     "paper": (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspar.core.moments import Moments
     from pyspar.core.spectrum import Spectrum
     from pyspar.errors import InputError, MissingExtraError, SparWarning
+    from pyspar.estimators.align import ColumnAligner, align
     from pyspar.estimators.correction import TargetCorrection
     from pyspar.estimators.labels import rows_to_label
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
@@ -29,6 +30,7 @@ __version__ = "0.2.0"
 _HOME = {
     "Adaptation": "pyspar.core.adapt",
     "BayesSpARRegressor": "pyspar.estimators.spar",
+    "ColumnAligner": "pyspar.estimators.align",
     "InputError": "pyspar.errors",
     "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
@@ -39,6 +41,7 @@ _HOME = {
     "Spectrum": "pyspar.core.spectrum",
     "TargetCorrection": "pyspar.estimators.correction",
     "adapt_pipeline": "pyspar.estimators.pipelines",
+    "align": "pyspar.estimators.align",
     "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
     "load": "pyspar.io.models",
@@ -54,6 +57,7 @@ _PACKAGES = ("core", "errors", "nn", "paper", "sources", "theory")
 __all__ = [
     "Adaptation",
     "BayesSpARRegressor",
+    "ColumnAligner",
     "InputError",
     "Inspection",
     "MissingExtraError",
@@ -65,6 +69,7 @@ __all__ = [
     "TargetCorrection",
     "__version__",
     "adapt_pipeline",
+    "align",
     "expected_rmse",
     "inspect",
     "load",

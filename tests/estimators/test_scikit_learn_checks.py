@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pyspar
-from pyspar import BayesSpARRegressor, SpARRegressor, TargetCorrection
+from pyspar import BayesSpARRegressor, ColumnAligner, SpARRegressor, TargetCorrection
 
 # Some checks fit as few rows as there are directions, of which we warn.
 pytestmark = pytest.mark.filterwarnings("ignore::pyspar.errors.SparWarning")
@@ -33,6 +33,7 @@ ESTIMATORS = [
     BayesSpARRegressor("equal", fit_intercept=False),
     BayesSpARRegressor("source", alpha=0.999),
     TargetCorrection(Zero()),
+    ColumnAligner(),
 ]
 
 

@@ -95,6 +95,7 @@ class ModelRunner:
     device: torch.device
     autocast: torch.dtype | None
     is_compiled: bool = False
+    needs_grad: bool = False
 
     @property
     def eps(self) -> float:
@@ -109,7 +110,7 @@ class ModelRunner:
         try:
             # These contexts apply to the model only. A loader may also use torch and must not be affected.
             with ExitStack() as stack:
-                stack.enter_context(torch.no_grad())
+                stack.enter_context(torch.set_grad_enabled(self.needs_grad))
                 if self.is_compiled and hasattr(torch.compiler, "set_stance"):
                     # A compiled module ignores hooks that are added later.
                     stack.enter_context(_STANCE_LOCK)

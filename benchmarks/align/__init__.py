@@ -1,0 +1,1 @@
+"""Evidence for aligning: networks on images under changed measurements, and tables with changed columns."""

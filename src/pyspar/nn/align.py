@@ -1,0 +1,351 @@
+"""Undo what a changed measurement does to a network: align its features on the target with those of the source.
+
+First the statistics of batch normalisation are replaced by those of the target. Then the scales and offsets of all
+normalisation layers are changed by gradient steps, until the target's features have the mean and variance of the
+source's along the leading principal directions of the source. No labels are used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, SubsetRandomSampler, TensorDataset
+
+from pyspar.errors import InputError
+from pyspar.nn.batches import Arguments, BatchReader, Function, check_loader, read_first_batch
+from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
+from pyspar.nn.source_summary import FeatureSums, SourceSummary, relative_distance
+from pyspar.progress import Advance, progress_bar
+from pyspar.text import count_noun, format_number, format_percent
+
+MIN_OUTSIDE, LEVEL = 0.09, 0.01
+"""A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
+MIN_TARGET_ROWS, MAX_GATE_ROWS, MAX_SOURCE_ROWS, READ_BATCH = 10, 5_000, 10_000, 250
+LEARNING_RATES, STEPS = (1e-3, 1e-2), 1600
+"""The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
+FLOOR = 1e-6
+"""Added to the variance of a direction, as a share of the source's, so that a constant direction has a finite loss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """An aligned copy of a network: ``model``, in which only normalisation layers differ from the given model.
+
+    Nothing differs if ``changed`` is False. ``outside`` is the share of target rows outside the support of the source,
+    0.05 without a shift: among the inputs of the head, the distance of such a row to its five nearest source rows,
+    relative to theirs, is above that of 95 % of held-out source rows. ``p_value`` is the probability of such a share,
+    or a larger one, without a shift. ``losses`` has the mean loss of each pass over the target.
+    """
+
+    model: nn.Module
+    outside: float
+    p_value: float
+    changed: bool
+    passes: int
+    losses: tuple[float, ...]
+    head_name: str
+    layers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
+        if not self.changed:
+            return f"not aligned: {share}; force=True aligns it"
+        text = f"aligned {count_noun(len(self.layers), 'normalisation layer')}: {share}"
+        loss = " to ".join(map(format_number, self.losses[:: max(self.passes - 1, 1)]))
+        return f"{text}; loss {loss} in {count_noun(self.passes, 'pass', 'passes')}" if loss else text
+
+
+def align(
+    model: nn.Module,
+    source: Any,
+    target: Any,
+    passes: int = 5,
+    *,
+    learning_rate: float | None = None,
+    batch_size: int = 64,
+    force: bool = False,
+    head: str | None = None,
+    inputs: Function = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Alignment:
+    """Return a copy of a network that is aligned with a target whose measurement changed.
+
+    It assumes that the same population is measured differently, for example by another camera. If the population
+    changed, the result can be much worse than the given network. A target inside the support of the source is left
+    alone. With ten labels, :class:`pyspar.TargetCorrection` chooses the network.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
+    source : iterable of batches, tensor, array, SourceSummary or path
+        Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
+        file. At most 10,000 random rows are read from a plain ``DataLoader``.
+    target : iterable of batches, tensor or array
+        It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
+    passes : int, default 5; 0 replaces only the statistics of batch normalisation
+    learning_rate : float, default 0.001 for 1,600 steps or more, and 1.6 / steps, at most 0.01, for fewer
+    batch_size, seed : int
+        The seed determines the order of the rows. The random state of the caller is not changed.
+    force : bool, default False
+        Align also a target inside the support.
+    head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
+    """
+    for name, value, least in (("passes", passes, 0), ("batch_size", batch_size, 2)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if learning_rate is not None and not 0.0 < learning_rate < 1.0:
+        raise ValueError(f"learning_rate must be between 0 and 1, got {learning_rate!r}; try 0.001")
+    source = SourceSummary.load(source) if isinstance(source, (str, os.PathLike)) else source
+    source = source if isinstance(source, SourceSummary) else _as_loader(source, "source")
+    target = _as_loader(target, "target")
+    with _prepare(model, target, head, inputs, seed) as net, progress_bar("aligning", show=progress) as advance:
+        layers = find_layers(net.run.model)
+        if not layers:
+            raise InputError(
+                f"{type(model).__name__} has no normalisation layer with statistics or weights, so there is nothing to "
+                "align; map its inputs instead, with pyspar.ColumnAligner or for images one mean and spread per channel"
+            )
+        summary = source if isinstance(source, SourceSummary) else net.summarize(source)
+        summary.check_head(net.head)
+        outside, rows = net.count_outside(summary, target)
+        p_value = summary.test_outside(outside, rows)
+        changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
+        losses: list[float] = []
+        if changed:
+            net.replace_statistics(target, layers)
+            rows_in_all = len(target.dataset) if _is_plain(target) else rows
+            rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS * batch_size / max(passes * rows_in_all, 1), 1))
+            losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
+    result = outside / rows, p_value, changed, len(losses), tuple(losses), net.name, tuple(layers)
+    return Alignment(net.run.model, *result)
+
+
+def summarize(
+    model: nn.Module, loader: Any, *, head: str | None = None, inputs: Function = None, seed: int = 0
+) -> SourceSummary:
+    """Return what :func:`align` needs to know of the source, to be kept beside the network.
+
+    ``summary.save("source.npz")`` writes a small file, and ``align(model, "source.npz", target)`` reads it.
+    """
+    loader = _as_loader(loader, "source")
+    with _prepare(model, loader, head, inputs, seed) as net:
+        return net.summarize(loader)
+
+
+def find_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return the normalisation layers with weights or statistics. Those of other libraries are recognised by name."""
+    layers = {name: layer for name, layer in model.named_modules() if "norm" in type(layer).__name__.lower()}
+    return {name: layer for name, layer in layers.items() if _affine(layer) or _has_statistics(layer)}
+
+
+def _affine(layer: nn.Module) -> list[nn.Parameter]:
+    """Return scale and offset of a normalisation layer."""
+    return [p for p in layer.parameters(recurse=False) if p.is_floating_point() and p.numel() == max(p.shape)]
+
+
+def _has_statistics(layer: nn.Module) -> bool:
+    return isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is not None
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network in evaluation mode whose features, the inputs of its head, can be computed."""
+
+    run: ModelRunner
+    reader: BatchReader
+    name: str
+    generator: torch.Generator
+
+    @property
+    def head(self) -> nn.Linear:
+        return cast(nn.Linear, self.run.model.get_submodule(self.name))
+
+    def features(self, loader: Any, role: str, size: int = READ_BATCH, rows: int | None = None) -> Iterator[Tensor]:
+        """Yield the features of batches of about the given size."""
+        captured: list[Tensor] = []
+
+        def store(module: nn.Module, args: Any, kwargs: Any) -> None:
+            captured.append(args[0] if args else kwargs["input"])
+
+        for number, batch in enumerate(_shuffle(loader, size, rows, self.generator)):
+            where = f"batch {number} of {role}"
+            for arguments in _split(self.reader.read_arguments(batch, where), size):
+                captured.clear()
+                with self.head.register_forward_pre_hook(store, with_kwargs=True):
+                    self.run(arguments, where)
+                if len(captured) != 1:
+                    raise InputError(f"{where}: the model must run its head once, but ran it {len(captured)} times")
+                features = captured[0].reshape(-1, captured[0].shape[-1]).float()
+                if not bool(torch.isfinite(features).all()):
+                    layer = describe_layer(self.name)
+                    raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values")
+                yield features
+
+    def summarize(self, source: Any) -> SourceSummary:
+        sums = FeatureSums(self.generator.initial_seed())
+        for features in self.features(source, "source", rows=MAX_SOURCE_ROWS):
+            sums.add(features)
+        return sums.summary(self.head)
+
+    def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
+        """Return the number of target rows outside the support, and the number of rows that were read."""
+        support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
+        limit = summary.threshold()[0]
+        rows, outside, spread, first = 0, 0, 0.0, None
+        for features in self.features(target, "target", rows=MAX_GATE_ROWS):
+            first = features[:1] if first is None else first
+            spread = max(spread, float((features - first).abs().max()))
+            outside += int((relative_distance(features, support, scales) > limit).sum())
+            rows += len(features)
+        if rows < MIN_TARGET_ROWS:
+            raise InputError(f"target must have at least {MIN_TARGET_ROWS} rows, got {rows}; pass more target rows")
+        if not spread:
+            raise InputError("the features of all target rows are equal; check the inputs of the target")
+        return outside, rows
+
+    def replace_statistics(self, target: Any, layers: dict[str, nn.Module]) -> None:
+        """Set mean and variance of batch normalisation to those of all target rows.
+
+        In the pass, layers use the statistics of each batch, so that later layers see inputs that are normalised.
+        """
+        chosen: list[Any] = [layer for layer in layers.values() if _has_statistics(layer)]
+        sums: dict[nn.Module, tuple[float, Tensor, Tensor]] = {}
+
+        def collect(layer: nn.Module, args: Any) -> None:
+            values = args[0].detach().transpose(0, 1).flatten(1).float()
+            n, mean, squares = float(values.shape[1]), values.mean(dim=1), values.var(dim=1, correction=0)
+            m, before, total = sums.get(layer, (0.0, mean, 0.0 * squares))
+            step, share = mean - before, n / (m + n)
+            sums[layer] = m + n, before + share * step, total + n * squares + share * m * step.square()
+            layer.training = n > 1.0 and not isinstance(layer, nn.SyncBatchNorm)
+
+        with ExitStack() as stack:
+            for layer in chosen:
+                stack.enter_context(layer.register_forward_pre_hook(collect))
+                stack.callback(vars(layer).update, training=False, momentum=layer.momentum)
+                stack.callback(layer.num_batches_tracked.copy_, layer.num_batches_tracked.clone())
+                layer.momentum = 0.0  # a batch does not change the statistics
+            for _ in self.features(target, "target") if chosen else ():
+                pass
+        for layer, (n, mean, squares) in cast(Any, sums).items():
+            layer.running_mean.copy_(mean)
+            layer.running_var.copy_(squares / max(n - 1.0, 1.0))
+
+
+class Descent:
+    """Gradient steps on the scales and offsets of normalisation layers."""
+
+    def __init__(self, net: Network, summary: SourceSummary, layers: dict[str, nn.Module], rate: float) -> None:
+        self._net = replace(net, run=replace(net.run, needs_grad=True))
+        self._parameters = list({id(p): p for layer in layers.values() for p in _affine(layer)}.values())
+        # A step is below the precision of 16-bit weights, so they are rounded from weights in float32.
+        self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32), copy=True) for p in self._parameters]
+        self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate)
+        parts = summary.mean, summary.directions, summary.variances
+        self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
+        # Directions that the prediction depends on count more.
+        effects = net.head.weight.detach().float() @ self._directions
+        self._weights = 1.0 + torch.linalg.vector_norm(effects, dim=0)
+
+    def loss(self, features: Tensor) -> Tensor:
+        """Return the symmetric divergence of the normal distributions of target and source along each direction."""
+        with torch.autocast(features.device.type, enabled=False):
+            scores, variances = (features - self._mean) @ self._directions, self._variances
+            m2, s2 = scores.mean(dim=0).square(), scores.var(dim=0) + FLOOR * variances
+            divergence = 0.5 * ((s2 + m2) / variances + (variances + m2) / s2) - 1.0
+            return torch.sum(self._weights * divergence)
+
+    def run(self, target: Any, passes: int, batch_size: int, advance: Advance) -> list[float]:
+        """Go over the target; return the mean loss of each pass."""
+        flags = [(p, p.requires_grad) for p in self._net.run.model.parameters()]
+        for parameter, _ in flags:
+            parameter.requires_grad_(any(parameter is p for p in self._parameters))
+        means = []
+        for number in range(passes if self._parameters else 0):
+            losses = []
+            for features in self._net.features(target, "target", batch_size):
+                if len(features) > 1:  # one row has no variance
+                    losses.append(self._step(self.loss(features)))
+                    advance(number, passes, loss=format_number(losses[-1]))
+            means.append(float(np.mean(losses)) if losses else float("nan"))
+        if not np.isfinite(means).all():
+            raise InputError("the loss is not finite; use a smaller learning_rate, or target batches of several rows")
+        for parameter, flag in flags:
+            parameter.requires_grad_(flag)
+        return means
+
+    def _step(self, loss: Tensor) -> float:
+        gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        for exact, gradient in zip(self._exact, gradients, strict=True):
+            exact.grad = None if gradient is None else gradient.to(exact.dtype)
+        self._optimizer.step()
+        with torch.no_grad():
+            for parameter, exact in zip(self._parameters, self._exact, strict=True):
+                parameter.copy_(exact)
+        return float(loss.detach())
+
+
+@contextmanager
+def _prepare(model: nn.Module, loader: Any, head: str | None, inputs: Function, seed: int) -> Iterator[Network]:
+    """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
+    check_network(model)
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # a loader may shuffle
+        inner = copy_model(unwrap(model))
+        reader = BatchReader.of(inner, inputs=inputs, labels=None, mask=None, sample_weight=None)
+        with prepare_runner(inner, None) as run:
+            first = reader.read_arguments(read_first_batch(loader, "the loader")[0], "batch 0")
+            name = find_head(run, first, head, "batch 0")
+            yield Network(run, reader, name, torch.Generator().manual_seed(seed))
+
+
+def _as_loader(rows: Any, name: str) -> Any:
+    """Return a loader; refuse what can be read only once."""
+    rows = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
+    if isinstance(rows, Tensor) and rows.ndim:
+        return DataLoader(TensorDataset(rows), batch_size=READ_BATCH)
+    check_loader(rows, name)
+    if hasattr(rows, "__next__"):
+        raise InputError(f"{name} is an iterator, which can be read only once; pass a DataLoader, a list or a tensor")
+    return rows
+
+
+def _is_plain(loader: Any) -> bool:
+    """Return whether a loader reads all rows of a data set, in their order or in random order."""
+    sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
+    return type(sampler) in (SequentialSampler, RandomSampler)
+
+
+def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generator) -> Any:
+    """Return a loader of shuffled batches of equal size and at most this number of rows, if its order is free."""
+    if not _is_plain(loader):
+        return loader
+    order = torch.randperm(len(loader.dataset), generator=generator)[:rows]
+    size = max(-(-len(order) // max(-(-len(order) // size), 1)), 1)
+    sampler = SubsetRandomSampler(order.tolist(), generator=generator)
+    names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context prefetch_factor"
+    options = {name: getattr(loader, name) for name in names.split()}
+    return DataLoader(loader.dataset, size, sampler=sampler, generator=generator, **options)
+
+
+def _split(arguments: Arguments, size: int) -> Iterator[Arguments]:
+    """Yield parts of a batch with at most ``size`` rows each. A batch that is not made of arrays remains whole."""
+    args, kwargs = arguments
+    lengths = {len(v) if isinstance(v, (Tensor, np.ndarray)) and v.ndim else 0 for v in (*args, *kwargs.values())}
+    n = lengths.pop() if len(lengths) == 1 else 0
+    count = -(-n // size)
+    if count < 2:
+        yield arguments
+    for part in (slice(i * n // count, (i + 1) * n // count) for i in range(count if count > 1 else 0)):
+        yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}

@@ -1,0 +1,149 @@
+"""What alignment needs to know of a source: the leading directions of its features, and a sample of them.
+
+A summary is a small file. With it a network can be aligned at a place that the source rows never reach.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import betabinom
+from torch import Tensor, nn
+
+from pyspar.errors import InputError
+from pyspar.persist import write_atomically
+
+MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6
+"""Directions with less than this share of the largest variance are not aligned."""
+NEIGHBOURS = 5
+SHARE_OUTSIDE = 0.05
+"""The share of held-out source rows that count as outside the support."""
+SAMPLE, MIN_SOURCE_ROWS = 4000, 50
+"""Rows of the sample: half are the support, and half measure their distance from it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceSummary:
+    """The features of a source, which are the inputs of a network's head: ``mean``, the leading principal
+    ``directions`` (D, K) with their ``variances``, a sample (``support``), the distance of each of its rows to its
+    nearest others (``scales``), the relative ``distances`` of other source rows in ascending order, and the weights of
+    the ``head``, by which the network is recognised.
+    """
+
+    mean: NDArray[np.float32]
+    directions: NDArray[np.float32]
+    variances: NDArray[np.float32]
+    support: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    distances: NDArray[np.float32]
+    head: NDArray[np.float32]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the summary to an ``.npz`` file."""
+        if Path(path).suffix != ".npz":
+            raise InputError(f"the file name must end in .npz, got {str(path)!r}")
+        with write_atomically(path) as [temporary], temporary.open("wb") as file:
+            np.savez_compressed(file, **asdict(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SourceSummary:
+        """Read a file that ``save`` wrote. No code from the file is run."""
+        if not Path(path).is_file():
+            raise InputError(f"file not found: {str(path)!r}; write it with summarize(model, loader).save(path)")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                parts = {name: np.asarray(file[name], dtype=np.float32) for name in cls.__dataclass_fields__}
+            (d, k), n, m = parts["directions"].shape, len(parts["support"]), len(parts["head"])
+            shapes = {"mean": (d,), "variances": (k,), "support": (n, d), "scales": (n,), "head": (m, d)}
+            good = all(parts[name].shape == shape for name, shape in shapes.items()) and parts["distances"].ndim == 1
+            good = good and all(part.size and np.isfinite(part).all() for part in parts.values())
+            if not good or n < NEIGHBOURS or parts["variances"].min() <= 0.0:
+                raise ValueError("its arrays do not belong together")
+        except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise InputError(f"{str(path)!r} is not a summary ({error}); write it with summarize again") from None
+        return cls(**parts)
+
+    def check_head(self, head: nn.Linear) -> None:
+        """Raise InputError if the summary is that of another network. The precision may differ."""
+        weight = head.weight.detach().cpu().float().numpy()
+        if weight.shape != self.head.shape or not np.allclose(weight, self.head, atol=0.01 * np.abs(weight).max()):
+            raise InputError(
+                f"the summary belongs to another network, whose head has other weights of shape {self.head.shape} "
+                f"instead of {weight.shape}; write it again with summarize(model, loader)"
+            )
+
+    def threshold(self) -> tuple[float, int]:
+        """Return the 95 % quantile of the distances, and its rank from above."""
+        rank = max(int(SHARE_OUTSIDE * (len(self.distances) + 1)), 1)
+        return float(self.distances[-rank]), rank
+
+    def test_outside(self, outside: int, rows: int) -> float:
+        """Return the probability that this number of target rows, or more, are outside by chance."""
+        rank = self.threshold()[1]  # the share of rows beyond an order statistic has a beta distribution
+        return float(betabinom.sf(outside - 1, rows, rank, len(self.distances) + 1 - rank))
+
+
+class FeatureSums:
+    """Mean and covariance of features, and a random sample of them, from any number of batches."""
+
+    def __init__(self, seed: int) -> None:
+        self.rows = 0
+        self._generator = torch.Generator().manual_seed(seed)
+        self._sample, self._keys = torch.empty(0), torch.empty(0)
+
+    def add(self, features: Tensor) -> None:
+        """Add the features of a batch."""
+        features = features.detach().cpu()
+        rows = features.double()
+        if not self.rows:  # sums about a point near the mean keep their digits
+            self._origin, d = rows.mean(dim=0), rows.shape[1]
+            self._total, self._products, self._sample = torch.zeros(d), torch.zeros(d, d).double(), features[:0]
+        self.rows += len(rows)
+        steps = rows - self._origin
+        self._total, self._products = self._total + steps.sum(dim=0), self._products + steps.T @ steps
+        # The rows with the smallest random keys are a random sample of all rows.
+        keys = torch.cat([self._keys, torch.rand(len(rows), generator=self._generator)])
+        self._keys, order = keys.topk(min(SAMPLE, len(keys)), largest=False)
+        self._sample = torch.cat([self._sample, features])[order]
+
+    def summary(self, head: nn.Linear) -> SourceSummary:
+        """Return the summary of all rows."""
+        if self.rows < MIN_SOURCE_ROWS:
+            raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {self.rows}; pass training rows")
+        step = self._total / self.rows
+        variances, directions = torch.linalg.eigh(self._products / self.rows - torch.outer(step, step))
+        variances, directions = variances.flip(0)[:MAX_DIRECTIONS], directions.flip(1)[:, :MAX_DIRECTIONS]
+        kept = variances > max(MIN_VARIANCE * float(variances[0]), 1e-12 * float(self._origin.square().max()))
+        if not kept.any():
+            raise InputError("the features of the source are constant; pass a trained network and rows that differ")
+        support, held_out = self._sample.tensor_split([len(self._sample) // 2])
+        scales = find_nearest(support, support, others=True)[0]
+        distances = relative_distance(held_out, support, scales).sort().values
+        mean, weight = self._origin + step, head.weight.detach()
+        parts = mean, directions[:, kept], variances[kept], support, scales, distances, weight
+        return SourceSummary(*(part.cpu().float().numpy() for part in parts))
+
+
+def find_nearest(rows: Tensor, support: Tensor, *, others: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the mean distance of each row to its five nearest rows (``others``: but itself), and their positions."""
+    distances = torch.cdist(rows, support)
+    if others:
+        distances.fill_diagonal_(float("inf"))
+    nearest = distances.topk(NEIGHBOURS, largest=False)
+    return nearest.values.mean(dim=1), nearest.indices
+
+
+def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
+    """Return the distance of each row to its nearest rows of the support, divided by these rows' own distance.
+
+    Without the division, a target that has more rows in a sparse place of the support, for example at the end of the
+    range of the labels, would seem to be outside.
+    """
+    distances, indices = find_nearest(rows, support)
+    return distances / (scales[indices].mean(dim=1) + 1e-12)

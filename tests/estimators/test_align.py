@@ -1,0 +1,218 @@
+"""ColumnAligner and align: columns of a target get the mean and spread of the source, and nothing else changes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pyspar import BayesSpARRegressor, ColumnAligner, InputError, Moments, align
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(300, 3)) * [1.0, 5.0, 0.1] + [0.0, 10.0, -3.0]
+Z = RNG.normal(size=(200, 3)) * [2.0, 4.0, 0.5] + [7.0, -2.0, 1.0]
+
+
+def test_the_target_gets_mean_and_spread_of_the_source():
+    mapped = ColumnAligner().fit(X).adapt(Z).transform(Z)
+    np.testing.assert_allclose(mapped.mean(axis=0), X.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(mapped.std(axis=0), X.std(axis=0), rtol=1e-12)
+
+
+def test_before_adapt_rows_are_returned_as_they_are_and_a_new_fit_forgets_the_target():
+    aligner = ColumnAligner().fit(X).adapt(Z)
+    np.testing.assert_array_equal(aligner.fit(X).transform(Z), Z)
+
+
+def test_a_change_of_units_of_the_target_does_not_matter():
+    other = Z * [3.0, 0.01, 1e6] + [5.0, 100.0, -1.0]
+    first, second = (ColumnAligner().fit(X).adapt(rows).transform(rows) for rows in (Z, other))
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+
+
+def test_moments_and_batches_give_the_result_of_rows():
+    expected = ColumnAligner().fit(X).adapt(Z)
+    forms = [
+        (Moments.of(X), Moments.of(Z)),
+        ((X[i : i + 50] for i in range(0, 300, 50)), [Z[:10], Z[10:]]),
+        (X.tolist(), pd.DataFrame(Z)),
+    ]
+    for source, target in forms:
+        aligner = ColumnAligner().fit(source).adapt(target)
+        np.testing.assert_allclose(aligner.scale_, expected.scale_, rtol=1e-9)
+        np.testing.assert_allclose(aligner.shift_, expected.shift_, rtol=1e-9)
+        assert aligner.n_features_in_ == 3
+
+
+def test_batches_of_frames_with_missing_values_equal_their_rows():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": "text"})
+    frame.loc[:100, "a"] = np.nan
+    whole, parts = ColumnAligner().fit(frame), ColumnAligner().fit([frame[:60], frame[60:150], frame[150:]])
+    for name in ("known", "mean", "squares", "low", "high"):
+        np.testing.assert_allclose(getattr(parts.source_, name), getattr(whole.source_, name), rtol=1e-9)
+    assert list(parts.feature_names_in_) == ["a", "b", "c"]
+
+
+def make_frame(rows, rng):
+    return pd.DataFrame(
+        {
+            "number": rows[:, 0],
+            "whole": np.round(rows[:, 1]).astype(int),
+            "text": rng.choice(["a", "b"], len(rows)),
+            "kind": pd.Categorical(rng.choice(["x", "y"], len(rows))),
+            "flag": rng.random(len(rows)) < 0.3,
+            "code": (rng.random(len(rows)) < 0.7).astype(float),
+            "constant": 4.0,
+            "day": pd.Timestamp("2026-01-01"),
+            "small": rows[:, 2].astype(np.float32),
+        }
+    )
+
+
+def test_only_numeric_columns_of_a_frame_change():
+    source, target = make_frame(X, RNG), make_frame(Z, RNG)
+    before = target.copy()
+    mapped = ColumnAligner().fit(source).adapt(target).transform(target)
+    pd.testing.assert_frame_equal(target, before)
+    assert list(mapped.columns) == list(source.columns)
+    untouched = ["text", "kind", "flag", "code", "constant", "day"]
+    pd.testing.assert_frame_equal(mapped[untouched], target[untouched])
+    for name in ("number", "whole", "small"):
+        assert mapped[name].mean() == pytest.approx(source[name].mean(), rel=1e-4)
+        assert mapped[name].std(ddof=0) == pytest.approx(source[name].std(ddof=0), rel=1e-4)
+    assert mapped["small"].dtype == np.float32
+
+
+def test_two_values_are_mapped_if_the_target_measures_others():
+    codes = (RNG.random(300) < 0.5).astype(float)
+    measured = 0.2 + 1.1 * codes
+    mapped = ColumnAligner().fit(codes[:, None]).adapt(measured[:, None]).transform(measured[:, None])
+    np.testing.assert_allclose(mapped[:, 0], codes, atol=1e-12)
+    from_moments = ColumnAligner().fit(Moments.of(codes[:, None])).adapt(Moments.of(1.0 - codes[:, None]))
+    assert from_moments.scale_ == 1.0
+
+
+def test_columns_that_are_constant_in_source_or_target_are_left_alone():
+    source, target = X.copy(), Z.copy()
+    source[:, 0], target[:, 1] = 0.1, 0.3
+    mapped = ColumnAligner().fit(source).adapt(target).transform(target)
+    np.testing.assert_array_equal(mapped[:, :2], target[:, :2])
+    assert abs(mapped[:, 2].mean() - X[:, 2].mean()) < 1e-9
+
+
+def test_missing_values_are_ignored_and_remain():
+    target = Z.copy()
+    target[::7, 0] = np.nan
+    mapped = ColumnAligner().fit(X).adapt(target).transform(target)
+    np.testing.assert_array_equal(np.isnan(mapped), np.isnan(target))
+    assert np.nanmean(mapped[:, 0]) == pytest.approx(X[:, 0].mean(), abs=1e-9)
+    nullable = pd.DataFrame({"a": pd.array([1, 2, None, 4], dtype="Int64")})
+    result = ColumnAligner().fit(pd.DataFrame({"a": [0.0, 1.0, 2.0]})).adapt(nullable).transform(nullable)
+    assert list(result["a"].isna()) == [False, False, True, False]
+
+
+def test_polars_frames_remain_polars_frames():
+    polars = pytest.importorskip("polars")
+    source, target = (polars.DataFrame({"a": r[:, 0], "b": ["t"] * len(r), "c": r[:, 2] > 0}) for r in (X, Z))
+    mapped = ColumnAligner().fit(source).adapt(target).transform(target)
+    assert isinstance(mapped, polars.DataFrame)
+    assert mapped["a"].mean() == pytest.approx(X[:, 0].mean(), abs=1e-9)
+    assert mapped["b"].equals(target["b"])
+    assert mapped["c"].equals(target["c"])
+
+
+def test_the_source_of_a_pipeline_can_be_pandas_by_set_output():
+    frame = ColumnAligner().set_output(transform="pandas").fit(X).adapt(Z).transform(Z)
+    assert list(frame.columns) == ["x0", "x1", "x2"]
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (X, Z[:, :2], "target has 2 columns, the source has 3"),
+        (X, Z[:0], "0 sample.* in the target"),
+        (X, Z[:1], "1 sample.* in the target"),
+        (X[:1], Z, "1 sample.* in the source"),
+        (X, Z[:, 0], "2D array"),
+        (X, np.where([True, False, False], np.nan, Z), "no known value in 'column 0'; drop or impute"),
+        (X, np.where([True, False, False], np.inf, Z), "infinity in column 0"),
+        (FRAME, FRAME.rename(columns={"c": "d"}), "lacks 'c' of the source and adds 'd'"),
+        (FRAME, FRAME[["b", "a", "c"]], "another order"),
+        (FRAME, FRAME.astype({"a": str}), "'a' must be numeric"),
+        (X, iter([]), "exhausted iterator"),
+        (X, [Z, Z[:, :2]], "batch 1 of the target has 2 columns"),
+        (X, 3.0, "must be an array"),
+        (X, "rows.csv", "must be an array"),
+    ],
+)
+def test_errors_name_the_problem(source, target, message):
+    with pytest.raises(InputError, match=message):
+        ColumnAligner().fit(source).adapt(target)
+
+
+def test_a_failed_adapt_changes_nothing():
+    aligner = ColumnAligner().fit(X).adapt(Z)
+    before = copy.deepcopy(aligner.__dict__)
+    with pytest.raises(InputError):
+        aligner.adapt(Z[:, :2])
+    np.testing.assert_array_equal(aligner.scale_, before["scale_"])
+    with pytest.raises(ValueError, match="2 features"):
+        aligner.transform(Z[:, :2])
+
+
+class Only:
+    """A model with predict alone."""
+
+    def predict(self, rows):
+        return np.asarray(rows) @ [1.0, 2.0, 3.0]
+
+
+def make_models():
+    y = X @ [1.0, 2.0, 3.0] + np.sin(X[:, 0])
+    return {
+        "boosting": HistGradientBoostingRegressor(max_iter=20).fit(X, y),
+        "pipeline": make_pipeline(StandardScaler(), LinearRegression()).fit(X, y),
+        "ours": BayesSpARRegressor().fit(X, y),
+        "predict alone": Only(),
+    }
+
+
+@pytest.mark.parametrize("name", list(make_models()))
+def test_align_undoes_another_instrument_around_any_model(name):
+    model = make_models()[name]
+    expected, before = model.predict(X), pickle.dumps(model)
+    measured = X * [2.0, 0.5, 1.3] + [1.0, -4.0, 0.2]
+    aligned = align(model, source=X, target=measured)
+    # Boosting splits at values of the source, and rounding can put a value on the other side.
+    assert np.mean(np.abs(aligned.predict(measured) - expected) > 1e-6) < (0.1 if name == "boosting" else 1e-9)
+    assert pickle.dumps(model) == before
+    for copied in (pickle.loads(pickle.dumps(aligned)), clone(aligned), aligned.fit(X, expected)):
+        np.testing.assert_array_equal(copied.predict(measured), aligned.predict(measured))
+
+
+def test_align_with_frames_and_categories():
+    source = pd.DataFrame({"a": X[:, 0], "kind": RNG.choice(["x", "y"], 300)})
+    encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    model = make_pipeline(encode, LinearRegression()).fit(source, X[:, 0] + (source["kind"] == "x"))
+    target = source.assign(a=3.0 * source["a"] - 1.0)
+    np.testing.assert_allclose(align(model, source=source, target=target).predict(target), model.predict(source))
+
+
+def test_align_refuses_what_is_not_a_fitted_model():
+    with pytest.raises(TypeError, match="with predict, got 3"):
+        align(3, source=X, target=Z)
+    with pytest.raises(TypeError, match="got <class"):
+        align(LinearRegression, source=X, target=Z)
+    with pytest.raises(NotFittedError):
+        align(LinearRegression(), source=X, target=Z)

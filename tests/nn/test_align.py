@@ -1,0 +1,393 @@
+"""nn.align: undoes a changed measurement, leaves the rest alone, and needs no source rows."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+
+from torch import nn  # noqa: E402
+from torch.distributions import Normal, kl_divergence  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+from pyspar.errors import InputError  # noqa: E402
+from pyspar.nn import SourceSummary, align, summarize  # noqa: E402
+from pyspar.nn.align import Descent, _prepare, _split, find_layers  # noqa: E402
+from pyspar.nn.source_summary import FeatureSums, relative_distance  # noqa: E402
+
+NORMS = {
+    "batch": lambda width: nn.BatchNorm1d(width),
+    "layer": lambda width: nn.LayerNorm(width),
+    "group": lambda width: nn.GroupNorm(4, width),
+    "rms": lambda width: nn.RMSNorm(width),
+}
+TRUTH = torch.linspace(-1.0, 1.0, 6)
+
+
+def make_rows(n, seed):
+    return torch.randn(n, 6, generator=torch.Generator().manual_seed(seed))
+
+
+def measure(rows):
+    """Return rows as another instrument measures them."""
+    return rows * torch.tensor([2.0, 0.7, 1.5, 1.8, 0.6, 1.4]) + torch.tensor([1.6, -1.0, 0.9, 0.0, 2.0, -1.4])
+
+
+def labels(rows):
+    return rows @ TRUTH + 0.5 * torch.sin(2.0 * rows[:, 0])
+
+
+def make_network(kind, train=True):
+    torch.manual_seed(1)
+    body = [nn.Linear(6, 16), NORMS[kind](16), nn.ReLU(), nn.Linear(16, 16), NORMS[kind](16), nn.ReLU()]
+    model = nn.Sequential(*body, nn.Linear(16, 1))
+    if train:
+        X = make_rows(2000, 0)
+        y = labels(X)[:, None]
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for _ in range(10):
+            for part in torch.arange(len(X)).split(100):
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(X[part]), y[part]).backward()
+                optimizer.step()
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return {kind: make_network(kind) for kind in NORMS}
+
+
+def rmse(model, rows, y):
+    with torch.no_grad():
+        return float((copy.deepcopy(model).eval()(rows)[:, 0] - y).square().mean().sqrt())
+
+
+def state(model):
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def is_same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+SOURCE, ROWS = make_rows(1500, 2), make_rows(1000, 3)
+TARGET = measure(ROWS)
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_alignment_removes_a_part_of_the_error_without_labels(networks, kind):
+    model = networks[kind]
+    result = align(model, SOURCE, TARGET)
+    assert result.changed
+    assert result.outside > 0.1
+    assert result.p_value < 0.01
+    assert len(result.losses) == result.passes == 5
+    assert result.losses[-1] < result.losses[0]
+    assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(model, TARGET, labels(ROWS))
+    assert str(result).startswith("aligned 2 normalisation layers: ")
+    assert "in 5 passes" in str(result)
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_only_normalisation_layers_change_and_the_given_model_does_not(networks, kind):
+    model = copy.deepcopy(networks[kind]).train()
+    model[0].weight.requires_grad_(False)
+    model[2].eval()
+    before, random = state(model), torch.get_rng_state()
+    flags = [p.requires_grad for p in model.parameters()], [m.training for m in model.modules()]
+    result = align(model, SOURCE, TARGET, passes=1)
+    assert is_same(before, state(model))
+    assert torch.equal(torch.get_rng_state(), random)
+    for network in (model, result.model):
+        assert flags == ([p.requires_grad for p in network.parameters()], [m.training for m in network.modules()])
+        assert all(p.grad is None for p in network.parameters())
+    after = result.model.state_dict()
+    changed = {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"1", "4"}
+
+
+def test_statistics_are_those_of_all_target_rows(networks):
+    model = networks["batch"]
+    result = align(model, SOURCE, TARGET, passes=0, force=True)
+    first = model[0](TARGET)
+    torch.testing.assert_close(result.model[1].running_mean, first.mean(dim=0), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result.model[1].running_var, first.var(dim=0), rtol=1e-4, atol=1e-5)
+    assert torch.equal(result.model[1].weight, model[1].weight)
+    assert torch.equal(result.model[1].num_batches_tracked, model[1].num_batches_tracked)
+    assert result.model[1].momentum == 0.1
+    assert (result.passes, result.losses) == (0, ())
+    assert "loss" not in str(result)
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
+    model = networks[kind]
+    for inside in (ROWS, ROWS[ROWS[:, 0] > 0.3]):  # the same distribution, and a part of it
+        result = align(model, SOURCE, inside)
+        assert not result.changed
+        assert result.outside < 0.09
+        assert is_same(state(model), state(result.model))
+        assert str(result).startswith("not aligned: ")
+    assert align(model, SOURCE, ROWS, passes=1, force=True).changed
+
+
+def test_the_share_outside_is_that_of_its_definition():
+    support, rows = make_rows(40, 5).numpy(), make_rows(30, 6).numpy()
+
+    def nearest(row, others):
+        distances = np.sqrt(np.square(others - row).sum(axis=1))
+        order = np.argsort(distances)[:5]
+        return distances[order].mean(), order
+
+    scales = np.array([nearest(row, np.delete(support, i, axis=0))[0] for i, row in enumerate(support)])
+    expected = [nearest(row, support)[0] / scales[nearest(row, support)[1]].mean() for row in rows]
+    result = relative_distance(*(torch.from_numpy(a) for a in (rows, support, scales.astype(np.float32))))
+    np.testing.assert_allclose(result, expected, rtol=1e-3)
+
+
+def make_summary(features, head=None):
+    sums = FeatureSums(0)
+    for part in features.split(70):
+        sums.add(part)
+    return sums.summary(head or nn.Linear(features.shape[1], 1))
+
+
+def test_the_test_of_the_share_has_its_level_without_a_shift():
+    rng = np.random.default_rng(0)
+    summary = make_summary(make_rows(400, 0))
+    m, rank = len(summary.distances), summary.threshold()[1]
+    values = []
+    for _ in range(2000):  # distances of source and target are exchangeable without a shift
+        held_out, target = np.sort(rng.random(m)), rng.random(100)
+        values.append(summary.test_outside(int((target > held_out[-rank]).sum()), 100))
+    assert np.mean(np.array(values) <= 0.05) <= 0.065
+    assert summary.test_outside(60, 100) < 1e-6
+    assert summary.test_outside(5, 100) > 0.3
+
+
+def test_a_summary_has_mean_directions_and_variances_of_all_rows():
+    features = make_rows(700, 1) * torch.tensor([3.0, 2.0, 1.0, 0.5, 1e-5, 0.0]) + 100.0
+    summary = make_summary(features)
+    covariance = np.cov(features.double().numpy().T, bias=True)
+    assert summary.directions.shape == (6, 4)  # the last two have less than a millionth of the largest variance
+    np.testing.assert_allclose(summary.mean, features.mean(dim=0), rtol=1e-6)
+    np.testing.assert_allclose(summary.variances, np.linalg.eigvalsh(covariance)[::-1][:4], rtol=1e-4)
+    np.testing.assert_allclose(covariance @ summary.directions, summary.directions * summary.variances, atol=1e-4)
+
+
+def test_the_loss_is_the_symmetric_divergence_weighted_by_the_head(networks):
+    model = networks["layer"]
+    summary = summarize(model, SOURCE)
+    head = model[-1]
+    features = model[:-1](TARGET[:64])
+    scores = (features.double() - torch.from_numpy(summary.mean)) @ torch.from_numpy(summary.directions).double()
+    target = Normal(scores.mean(dim=0), scores.std(dim=0))
+    source = Normal(torch.zeros(scores.shape[1]).double(), torch.from_numpy(summary.variances).double().sqrt())
+    weights = 1.0 + (head.weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
+    expected = (weights * (kl_divergence(target, source) + kl_divergence(source, target))).sum()
+    with _prepare(model, [SOURCE], None, None, 0) as net:
+        loss = Descent(net, summary, find_layers(model), 1e-3).loss(features)
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-3)
+
+
+def test_the_result_depends_on_the_seed_only(networks):
+    model = networks["group"]
+    torch.manual_seed(4)
+    first = state(align(model, SOURCE, TARGET, 1).model)
+    torch.manual_seed(5)
+    assert is_same(first, state(align(model, SOURCE, TARGET, 1).model))
+    assert not is_same(first, state(align(model, SOURCE, TARGET, 1, seed=3).model))
+
+
+class Named(nn.Module):
+    """A model with a named argument that returns a structure, as those of Hugging Face do."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, pixel_values):
+        return {"logits": self.inner(pixel_values)}
+
+
+def test_all_forms_of_rows_give_similar_networks(networks):
+    model = networks["batch"]
+    y = torch.zeros(len(TARGET))
+    forms = {
+        "array": TARGET.numpy(),
+        "pairs": DataLoader(TensorDataset(TARGET, y), batch_size=300),
+        "shuffled": DataLoader(TensorDataset(TARGET), batch_size=10, shuffle=True),
+        "list": list(zip(TARGET.split(333), y.split(333), strict=True)),
+        "named": [{"pixel_values": part, "labels": part[:, 0]} for part in TARGET.split(200)],
+    }
+    errors = {}
+    for name, target in forms.items():
+        network = Named(model) if name == "named" else model
+        result = align(network, SOURCE, target)
+        errors[name] = rmse(result.model.inner if name == "named" else result.model, TARGET, labels(ROWS))
+    assert max(errors.values()) < 1.15 * min(errors.values())
+
+
+def test_batches_are_divided_if_they_consist_of_arrays():
+    parts = list(_split(((torch.arange(10),), {"mask": np.arange(10)}), 4))
+    assert [len(args[0]) for args, _ in parts] == [3, 3, 4]
+    assert [len(kwargs["mask"]) for _, kwargs in parts] == [3, 3, 4]
+    whole = ((torch.arange(10), "text"), {})
+    assert list(_split(whole, 4)) == [whole]
+
+
+def test_lightning_modules(networks):
+    lightning = pytest.importorskip("pytorch_lightning")
+
+    class Module(lightning.LightningModule):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x):
+            return self.net(x)
+
+    result = align(Module(networks["group"]), SOURCE, TARGET, passes=1)
+    assert result.changed
+    assert isinstance(result.model, Module)
+    assert result.layers == ("net.1", "net.4")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_the_precision_of_the_weights_is_kept(networks, dtype):
+    model = copy.deepcopy(networks["layer"]).to(dtype)
+    result = align(model, SOURCE.to(dtype), TARGET.to(dtype))
+    assert {p.dtype for p in result.model.parameters()} == {dtype}
+    assert not torch.equal(result.model[1].weight, model[1].weight)
+    result = align(model, summarize(model, SOURCE.to(dtype)), TARGET.to(dtype), passes=1)
+    assert result.changed
+
+
+def test_autocast_and_inference_of_a_compiled_model(networks):
+    compiled = torch.compile(networks["group"])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        result = align(compiled, SOURCE, TARGET, passes=1)
+    assert result.changed
+    assert isinstance(result.model, nn.Sequential)
+
+
+def test_layers_of_other_libraries_are_found_by_their_name():
+    class LlamaRMSNorm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4))
+
+    model = nn.ModuleDict(
+        {
+            "llama": LlamaRMSNorm(),
+            "instance": nn.InstanceNorm2d(3, affine=True),
+            "without weights": nn.LayerNorm(3, elementwise_affine=False),
+            "statistics": nn.BatchNorm2d(3, affine=False),
+            "none": nn.BatchNorm2d(3, affine=False, track_running_stats=False),
+            "linear": nn.Linear(3, 3),
+        }
+    )
+    assert set(find_layers(model)) == {"llama", "instance", "statistics"}
+
+
+def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
+    model, path = networks["batch"], tmp_path / "source.npz"
+    summary = summarize(model, SOURCE)
+    summary.save(path)
+    expected = state(align(model, summary, TARGET, 1).model)
+    assert is_same(expected, state(align(model, path, TARGET, 1).model))
+    assert is_same(expected, state(align(model, str(path), TARGET, 1).model))
+    direct = align(model, SOURCE, TARGET, 1)
+    assert rmse(direct.model, TARGET, labels(ROWS)) == pytest.approx(
+        rmse(align(model, path, TARGET, 1).model, TARGET, labels(ROWS)), rel=0.1
+    )
+    halved = copy.deepcopy(model).to(torch.bfloat16)
+    assert align(halved, path, TARGET.to(torch.bfloat16), passes=0).changed
+    with pytest.raises(InputError, match="belongs to another network"):
+        align(networks["group"], path, TARGET)
+    with pytest.raises(InputError, match=r"must end in \.npz"):
+        summary.save(tmp_path / "source.pkl")
+
+
+def damage(parts, name):
+    if name == "pickle":
+        return parts | {"mean": np.array([{"a": 1}], dtype=object)}
+    if name == "missing":
+        return {key: value for key, value in parts.items() if key != "head"}
+    if name == "shape":
+        return parts | {"mean": parts["mean"][:-1]}
+    field = "variances" if name == "variance" else "support"
+    return parts | {field: parts[field] * (-1.0 if name == "variance" else np.nan)}
+
+
+@pytest.mark.parametrize("name", ["pickle", "missing", "shape", "variance", "nan"])
+def test_a_damaged_file_is_refused(networks, tmp_path, name):
+    path = tmp_path / "source.npz"
+    parts = {key: np.asarray(value) for key, value in vars(summarize(networks["batch"], SOURCE)).items()}
+    np.savez(path, **damage(parts, name))
+    with pytest.raises(InputError, match="is not a summary"):
+        SourceSummary.load(path)
+    path.write_bytes(b"PK\x03\x04 broken")
+    with pytest.raises(InputError, match="is not a summary"):
+        SourceSummary.load(path)
+    with pytest.raises(InputError, match="file not found"):
+        SourceSummary.load(tmp_path / "none.npz")
+
+
+NO_NORM = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": NO_NORM}, "no normalisation layer.*ColumnAligner"),
+        ({"target": TARGET[:1]}, "at least 10 rows, got 1"),
+        ({"source": SOURCE[:1]}, "at least 50 rows, got 1"),
+        ({"source": torch.ones(100, 6)}, "features of the source are constant"),
+        ({"target": torch.ones(100, 6)}, "features of all target rows are equal"),
+        ({"target": torch.where(TARGET > 1.5, torch.nan, TARGET)}, "NaN or infinity in the input of layer '6'"),
+        ({"target": []}, "at least one batch"),
+        ({"source": []}, "at least 50 rows, got 0"),
+        ({"target": TARGET[:0]}, "at least one batch"),
+        ({"target": TARGET[:, :3]}, "the model failed"),
+        ({"source": SOURCE[:, :3]}, "the model failed"),
+        ({"target": iter([TARGET])}, "an iterator"),
+        ({"source": iter([SOURCE])}, "an iterator"),
+    ],
+)
+def test_errors_name_the_problem_and_the_model_is_untouched(networks, change, message):
+    arguments = {"model": networks["batch"], "source": SOURCE, "target": TARGET} | change
+    before, random = state(arguments["model"]), torch.get_rng_state()
+    with pytest.raises(InputError, match=message):
+        align(**arguments)
+    assert is_same(before, state(arguments["model"]))
+    assert torch.equal(torch.get_rng_state(), random)
+
+
+@pytest.mark.parametrize("options", [{"passes": -1}, {"passes": 1.5}, {"batch_size": 1}, {"learning_rate": 0.0}])
+def test_invalid_options_are_refused(networks, options):
+    with pytest.raises(ValueError, match="must be"):
+        align(networks["batch"], SOURCE, TARGET, **options)
+
+
+def test_a_source_of_any_size_is_read_in_bounded_memory(networks, monkeypatch):
+    monkeypatch.setattr("pyspar.nn.source_summary.SAMPLE", 100)
+    summary = summarize(networks["batch"], [SOURCE] * 3)
+    assert len(summary.support) == len(summary.distances) == 50
+    read = []
+
+    class Counted(torch.utils.data.Dataset):
+        def __len__(self):
+            return 1_000_000
+
+        def __getitem__(self, row):
+            read.append(row)
+            return SOURCE[row % len(SOURCE)]
+
+    monkeypatch.setattr(sys.modules["pyspar.nn.align"], "MAX_SOURCE_ROWS", 500)
+    summarize(networks["batch"], DataLoader(Counted(), batch_size=100))
+    assert len(read) == 500 + 100  # one batch finds the head
+    assert max(read) > 100_000
