@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from pyspar.core.drift import Drift, fit_drift
-from pyspar.estimators.correction import choose_candidate
+from pyspar import TargetCorrection
 
 PENALTIES = np.logspace(-3, 5, 17)
 
@@ -34,14 +33,23 @@ class Case:
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions of the target, and the drift if the method has one."""
+    """Predictions of the target, and the fitted correction if the method has one."""
 
     prediction: np.ndarray
-    scale: np.ndarray | None = None
-    drift: Drift | None = None
+    fitted: TargetCorrection | None = None
 
 
 Method = Callable[[Case], Answer]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model whose predictions of the target are known, so that it need not be fitted again."""
+
+    prediction: np.ndarray
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        return self.prediction
 
 
 def offset(case: Case) -> Answer:
@@ -82,52 +90,47 @@ def target_ridge(case: Case) -> Answer:
 
 
 def correct(case: Case) -> Answer:
-    """Correct the trained model, as ``TargetCorrection(model)`` does with the columns as features."""
+    """Correct the trained model; the features are the columns."""
     return _correct(case, case.prediction)
 
 
 def correct_linearly(case: Case) -> Answer:
-    """Correct the trained model, as ``TargetCorrection(model, smooth=False)`` does."""
     return _correct(case, case.prediction, smooth=False)
 
 
-def _correct(case: Case, before: np.ndarray, *, smooth: bool = True) -> Answer:
-    drift = fit_drift(
-        case.Z[case.rows], before[case.rows], case.labels, target_features=case.Z, target_prediction=before,
-        smooth=smooth,
-    )  # fmt: skip
-    return Answer(*drift.correct(case.Z, before), drift)
+def _correct(case: Case, model: np.ndarray | dict[str, np.ndarray], **options: bool) -> Answer:
+    labels = np.full(len(case.Z), np.nan)
+    labels[case.rows] = case.labels
+    models = {name: Known(values) for name, values in model.items()} if isinstance(model, dict) else Known(model)
+    fitted = TargetCorrection(models, **options).fit(case.Z, labels)
+    return Answer(fitted.predict(case.Z), fitted)
 
 
-def _chosen(case: Case) -> np.ndarray:
+def _candidates(case: Case) -> dict[str, np.ndarray]:
     assert case.mapped is not None
-    candidates = {"trained": case.prediction, "mapped": case.mapped}
-    labels = np.full((len(case.Z), 1), np.nan)
-    labels[case.rows, 0] = case.labels
-    _, name = choose_candidate({k: v[:, None] for k, v in candidates.items()}, labels, np.ones(len(labels)))
-    return candidates[name]
+    return {"trained": case.prediction, "mapped": case.mapped}
 
 
 def mapped(case: Case) -> Answer:
     """Map each column of the target to the mean and spread of the source; labels are not used."""
-    assert case.mapped is not None
-    return Answer(case.mapped)
+    return Answer(_candidates(case)["mapped"])
 
 
 def choose(case: Case) -> Answer:
-    """Choose between the trained model and mapped columns with the labels."""
-    return Answer(_chosen(case))
+    """Choose between the trained model and mapped columns with the labels, without a correction."""
+    fitted = _correct(case, _candidates(case)).fitted
+    assert fitted is not None
+    return Answer(_candidates(case)[fitted.chosen_])
 
 
-def choose_and_correct(case: Case) -> Answer:
-    """Choose, then correct with the same labels, as ``TargetCorrection({"trained": ..., "mapped": ...})`` does."""
-    return _correct(case, _chosen(case))
+def average_and_correct(case: Case) -> Answer:
+    """Correct both candidates and average them by their evidence."""
+    return _correct(case, _candidates(case))
 
 
 def correct_mapped(case: Case) -> Answer:
     """Map the columns and correct, without a choice."""
-    assert case.mapped is not None
-    return _correct(case, case.mapped)
+    return _correct(case, _candidates(case)["mapped"])
 
 
 CORRECTION = "TargetCorrection"
@@ -143,8 +146,8 @@ METHODS: dict[str, Method] = {
 }
 CANDIDATES: dict[str, Method] = {
     "columns mapped": mapped,
-    "choice": choose,
-    "choice + TargetCorrection": choose_and_correct,
+    "chosen_": choose,
+    "TargetCorrection, two candidates": average_and_correct,
     "columns mapped + TargetCorrection": correct_mapped,
 }
 """Methods with two candidates, around boosting only."""

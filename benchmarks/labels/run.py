@@ -17,7 +17,7 @@ from benchmarks.labels.methods import CANDIDATES, CORRECTION, METHODS, PENALTIES
 from benchmarks.records import RESULTS, known_keys, update
 from benchmarks.shifts.sets import REGISTER, cache_folder
 from pyspar import BayesSpARRegressor
-from pyspar.estimators.correction import forecast_error
+from pyspar.estimators.correction import MIN_WEIGHT
 
 RECORDS = RESULTS / "labels.csv.gz"
 KEYS = ("set", "shift", "model", "method", "n")
@@ -111,15 +111,15 @@ def measure(target: Target, model: str, n: int, draws: int) -> list[dict[str, An
             answer = method(case)
             rmse = _rmse(answer.prediction[left], target.y[left])
             scores = {"rmse": rmse, "without": without, "ratio": rmse / without}
-            if answer.drift is not None and answer.scale is not None:
-                half = answer.drift.quantile(0.9) * answer.scale[left]
-                error = forecast_error(answer.drift, model)
-                scores["coverage"] = float(np.mean(np.abs(answer.prediction[left] - target.y[left]) <= half))
+            if answer.fitted is not None:
+                low, high = (ends[left] for ends in answer.fitted.predict_interval(target.Z))
+                error, drift = answer.fitted.expected_rmse(), answer.fitted.drift_
+                scores["coverage"] = float(np.mean((low <= target.y[left]) & (target.y[left] <= high)))
                 scores["actual_to_expected"] = rmse / error.rmse
                 scores["inside80"] = error.interval80[0] <= rmse <= error.interval80[1]
                 scores["inside95"] = error.interval95[0] <= rmse <= error.interval95[1]
-                scores["far_labels"] = float((answer.drift.label_weights < 1.0).any())
-                scores["named_labels"] = float((answer.drift.label_weights < 1e-4).any())
+                scores["far_labels"] = float(len(drift.label_weights) > 0)
+                scores["named_labels"] = float(min(drift.label_weights.values(), default=1.0) < MIN_WEIGHT)
             found[name].append(scores)
     head = {"set": target.name, "part": REGISTER[target.name].part, "shift": target.shift, "model": model, "n": n}
     return [head | {"method": name, "draws": draws} | _summarise(scores) for name, scores in found.items()]

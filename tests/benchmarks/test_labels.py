@@ -37,7 +37,7 @@ def test_a_record_has_the_ratio_the_worst_draw_and_the_coverage(target):
     assert corrected["worse"] == 0.0
     assert 0.7 < corrected["coverage"] <= 1.0
     assert 0.5 < corrected["actual_to_expected"] < 2.0
-    assert records["choice"]["ratio"] < 0.01
+    assert records["chosen_"]["ratio"] < 0.01
     assert "coverage" not in records["offset"]
     simulated = Target(target.name, MEASUREMENT, target.Z, target.y, target.predictions, target.mapped)
     assert {r["method"] for r in measure(simulated, BOOSTING, 10, 1)} == {"TargetCorrection", *CANDIDATES}

@@ -182,6 +182,8 @@ def test_labels_choose_between_candidates(shifted):
     assert fixed.chosen_ == "aligned"
     assert fixed.model_ is models["aligned"]
     np.testing.assert_array_equal(fixed.predict(Z), alone.predict(Z))
+    assert fixed.expected_rmse() == alone.expected_rmse()
+    assert [candidate.weight for candidate in fixed.candidates_.values()] == [0.0, 1.0, 0.0]
     assert alone.chosen_ == "model"
     residual = (y - Z[:, 0])[:10]
     found = fixed.candidates_
@@ -205,6 +207,26 @@ def test_the_first_candidate_must_be_beaten_by_more_than_one_standard_error():
         assert fixed.chosen_ == ("b" if expected else "a")
         switched += expected
     assert 5 < switched < 30  # 16 % of normal differences
+
+
+def test_candidates_are_averaged_by_their_evidence():
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(300, 2))
+    models = {"a": Scaled(1.0), "b": Scaled(1.1)}
+    y = 1.05 * Z[:, 0] + Z[:, 1] + rng.normal(size=300)
+    fixed = TargetCorrection(models).fit(Z, hide(y, 12))
+    parts = {name: TargetCorrection(model).fit(Z, hide(y, 12)) for name, model in models.items()}
+    weight = {name: candidate.weight for name, candidate in fixed.candidates_.items()}
+    assert sum(weight.values()) == pytest.approx(1.0)
+    assert weight["a"] > weight["b"] > 0.1  # the first has twice the prior weight
+    expected = sum(weight[name] * part.predict(Z) for name, part in parts.items())
+    np.testing.assert_allclose(fixed.predict(Z), expected)
+    low, high = fixed.predict_interval(Z)
+    assert 0.8 < np.mean((low <= y) & (y <= high)) <= 1.0
+    error = np.sqrt(np.mean(np.square(fixed.predict(Z, return_std=True)[1])))
+    assert fixed.expected_rmse().rmse == pytest.approx(error)
+    assert fixed.expected_rmse(Z).rmse == pytest.approx(error)
+    assert fixed.expected_rmse().interval95[0] < fixed.expected_rmse().interval80[0] < error
 
 
 def test_candidates_that_disagree_in_shape_change_nothing(shifted):

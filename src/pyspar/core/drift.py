@@ -121,6 +121,7 @@ class Drift:
     degrees: float  # degrees of freedom: the number of labels, by their counts and weights
     probability: Array  # that there is a drift, and that offset, slope and function are not zero
     label_weights: Array  # of the labelled rows, 1 unless a label is too far from the others
+    log_evidence: float  # the logarithm of the evidence of all models together; infinite if all residuals are zero
     kurtosis: float  # of the labels about the corrected model, at least ``MIN_KURTOSIS``
     moment: Array  # the mean over the target of h h', for h = (1, q, features along the directions)
     outside_moment: float  # the mean over the target of the variance outside the directions
@@ -196,11 +197,13 @@ def fit_drift(
     counts: Array | None = None,
     target_counts: Array | None = None,
     smooth: bool = False,
+    label_weights: Array | None = None,
 ) -> Drift:
     """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
 
     The target rows usually include the labelled rows. A count of 2 stands for two equal rows. With ``smooth`` the drift
-    may be any smooth function of the features; by default it is linear in them.
+    may be any smooth function of the features; by default it is linear in them. ``label_weights`` are those of
+    ``weigh_labels`` by default. With the same ones, the evidence of different predictions can be compared.
     """
     counts = np.ones(len(labels)) if counts is None else counts
     target_counts = np.ones(len(target_prediction)) if target_counts is None else target_counts
@@ -210,7 +213,7 @@ def fit_drift(
     residual = np.where(np.abs(residual) > _ROUNDING * np.abs(labels).max(), residual, 0.0)
     unit = float(np.abs(residual).max()) or 1.0
     residual = residual / unit
-    label_weights = weigh_labels(residual, counts)
+    label_weights = weigh_labels(residual, counts) if label_weights is None else label_weights
     total = float(counts @ label_weights)
     precision = np.sqrt(counts * label_weights)
     directions = _directions(rows * precision[:, None])
@@ -227,6 +230,7 @@ def fit_drift(
         degrees=total,
         probability=average.probability,
         label_weights=label_weights,
+        log_evidence=average.log_evidence - total * np.log(unit),
         kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
         moment=np.empty(0), outside_moment=0.0, rows=0.0,
     )  # fmt: skip
@@ -270,6 +274,7 @@ class _Average:
     outside: float
     noise2: float
     probability: Array
+    log_evidence: float
 
 
 def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
@@ -281,7 +286,7 @@ def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
     pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
     root, length2 = np.sqrt(pairs), float(residual @ residual)
     overlap, target = along.T @ line, along.T @ residual
-    log_posterior, noise2, theta, spread = [], [], [], []
+    log_evidence, noise2, theta, spread = [], [], [], []
     for delta in RATIOS:
         gain = delta / (1.0 + delta * lam2)
         gram = line.T @ line - (overlap.T * gain) @ overlap
@@ -292,11 +297,11 @@ def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
         misfit = np.maximum(misfit, np.finfo(float).eps * length2)
         volume = np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1]
         with np.errstate(divide="ignore"):
-            log_posterior.append(-0.5 * (volume + n * np.log(misfit)))
+            log_evidence.append(-0.5 * (volume + n * np.log(misfit)))
         noise2.append(misfit / n)
         theta.append(covariance @ product)
         spread.append(covariance)
-    probability = _posterior(np.array(log_posterior), pairs)
+    probability, total = _posterior(np.array(log_evidence), pairs)
     mean, second = np.zeros(2 + len(lam2)), np.zeros((2 + len(lam2), 2 + len(lam2)))
     outside = noise = 0.0
     for j, delta in enumerate(RATIOS):
@@ -312,18 +317,21 @@ def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
         noise += float(share.sum())
     no_line = [float(probability[:, pairs[:, k] == 0.0].sum()) for k in (0, 1)]
     zero = np.array([probability[0, 0], *no_line, float(probability[0].sum())])
-    return _Average(mean, second - np.outer(mean, mean), outside, noise, np.clip(1.0 - zero, 0.0, 1.0))
+    return _Average(mean, second - np.outer(mean, mean), outside, noise, np.clip(1.0 - zero, 0.0, 1.0), total)
 
 
-def _posterior(log_evidence: Array, pairs: Array) -> Array:
-    """Return the posterior probability of each model: sizes of the function, and pairs of sizes of offset and slope."""
+def _posterior(log_evidence: Array, pairs: Array) -> tuple[Array, float]:
+    """Return the probability of each model, and the logarithm of the evidence of all models together.
+
+    The models are sizes of the function (rows) and pairs of sizes of offset and slope (columns).
+    """
     log_prior = -0.5 * (np.log1p(np.array(RATIOS))[:, None] + np.log1p(pairs).sum(axis=1))
     log_prior[0, 0] = logsumexp(log_prior.ravel()[1:]) + np.log(NO_DRIFT / (1.0 - NO_DRIFT))
     if np.isposinf(log_evidence).any():  # all residuals are zero: the model without drift predicts all labels
-        log_evidence = np.where(np.arange(log_evidence.size).reshape(log_evidence.shape) == 0, 0.0, -np.inf)
-    log_posterior = log_evidence + log_prior
-    probability = np.exp(log_posterior - log_posterior.max())
-    return np.asarray(probability / probability.sum())
+        return np.where(np.arange(log_prior.size).reshape(log_prior.shape) == 0, 1.0, 0.0), np.inf
+    log_posterior = log_evidence + log_prior - logsumexp(log_prior)
+    total = float(logsumexp(log_posterior))
+    return np.exp(log_posterior - total), total
 
 
 def _directions(rows: Array) -> Array:

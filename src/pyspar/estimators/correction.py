@@ -1,13 +1,15 @@
-"""TargetCorrection: choose between fitted regressors, and correct the best, with a few labels of the target.
+"""TargetCorrection: correct fitted regressors with a few labels of the target, and average them by their evidence.
 
-Read :mod:`pyspar.core.drift` for the model of the residuals. This file reads the labels, chooses the candidate, fits
-one drift per output, and describes it.
+:mod:`pyspar.core.drift` is the model of the residuals. This file fits it for each candidate and output, weighs the
+candidates, predicts with their average, and describes the drift. :mod:`pyspar.estimators.labels` reads labels and rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
-from pyspar.errors import warn
+from pyspar.errors import collect_warnings, warn
 from pyspar.estimators.labels import (
     check_counts,
     check_index,
@@ -36,6 +38,8 @@ from pyspar.text import format_number, format_percent
 MIN_WEIGHT = 1e-4
 """A warning names a label whose weight is smaller. Right labels of real targets have such a weight in fewer than 1 of
 1,000 draws."""
+MIN_SHARE = 1e-3
+"""A candidate with a smaller posterior weight is left out."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,25 @@ class LabelForecast:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The error of a candidate on the labels.
+    """How well a candidate agrees with the labels.
 
-    With several outputs, the errors of each are relative to the RMSE of the first candidate. ``gain`` is the mean
-    squared error of the first candidate minus that of this one; its standard error is that of the paired differences.
+    Attributes
+    ----------
+    rmse, standard_error : float
+        The error on the labels before the correction. With several outputs, the errors of each are relative to the RMSE
+        of the first candidate.
+    gain, gain_standard_error : float
+        The mean squared error of the first candidate minus that of this one; the standard error is that of the paired
+        differences.
+    weight : float
+        The share of this candidate, after its correction, in the predictions.
     """
 
     rmse: float
     standard_error: float
     gain: float
     gain_standard_error: float
+    weight: float = 1.0
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -144,9 +157,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     the predictions change little. With many labels the result approaches a model of the residuals fitted on the target.
     The model itself is not refitted, and no source rows are needed.
 
-    Several candidates can be given, for example the trained model and the same model after an alignment. The labels
-    then choose first. The first candidate is the default: another one is chosen only if its mean squared error on the
-    labels is lower by more than one standard error of the paired differences. The same labels then correct it.
+    Several candidates can be given, for example the trained model and the same model after an alignment. Each is
+    corrected with the same labels, and the predictions are averaged by the evidence of the candidates. The first is the
+    default: its prior weight is twice that of any other.
 
     Parameters
     ----------
@@ -167,13 +180,15 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Attributes
     ----------
     drift_ : TargetDrift, or a list with one per output if y had two dimensions
-        The size of each component, and the probability that the relation has changed. None for an output without
-        labels, whose predictions are not corrected.
+        The size of each component, and the probability that the relation has changed, for the chosen candidate. None
+        for an output without labels, whose predictions are not corrected.
     chosen_ : str
-        The name of the chosen candidate, "model" if only one was given.
+        The candidate to use without a correction: the best one on the labels among those that are better than the first
+        by more than one standard error of the paired differences of squared errors; the first if there is none.
+        "model" if only one model was given.
     candidates_ : dict of str to Candidate
-        The RMSE of each candidate on the labels before the correction, with its standard error.
-    model_, features_ : the chosen model, and the fitted transformer
+        The RMSE of each candidate on the labels before the correction with its standard error, and its weight.
+    model_, features_ : the chosen model, and the fitted transformer of its features
     n_labels_ : int
         The number of rows with at least one label. Rows of weight zero do not count.
     n_features_in_, feature_names_in_
@@ -202,7 +217,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     """
 
     drift_: TargetDrift | list[TargetDrift | None] | None
-    _drifts: list[Drift | None]
+    candidates_: dict[str, Candidate]
+    _parts: dict[str, tuple[Any, Any, list[Drift | None]]]  # model, features and drifts of candidates with a weight
+    _between: Array  # the mean over the target of the variance between candidates, per output
     _y_ndim: int
 
     def __init__(self, model: Any, features: Any = None, smooth: bool = True) -> None:
@@ -243,14 +260,26 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             counts = np.append(counts, np.ones(len(blocks[1])))
         predictions = _predict_all(models, blocks, labels.shape[1])
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
-        new.candidates_, new.chosen_ = choose_candidate(predictions, labels, counts)
-        new.model_, prediction = models[new.chosen_], predictions[new.chosen_]
-        new.features_ = fit_features(self.features, new.model_, blocks)
-        features = np.vstack([compute_features(new.features_, block) for block in blocks])
-        new._drifts, reports = fit_outputs(features, prediction, labels, counts, smooth=self.smooth)
-        new.drift_ = reports[0] if y_ndim == 1 else reports
+        candidates, new.chosen_ = compare_candidates(predictions, labels, counts)
+        weights = _common_weights(predictions, labels, counts)
+        fits, evidence, reports = {}, {}, {}
+        for name, model in models.items():
+            transformer = fit_features(self.features, model, blocks)
+            features = np.vstack([compute_features(transformer, block) for block in blocks])
+            with nullcontext() if name == new.chosen_ else collect_warnings():
+                drifts, reports[name] = fit_outputs(
+                    features, predictions[name], labels, counts, smooth=self.smooth, label_weights=weights
+                )
+            fits[name] = model, transformer, drifts
+            evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
+        shares = _posterior_shares(evidence)
+        new.candidates_ = {name: replace(one, weight=shares[name]) for name, one in candidates.items()}
+        new._parts = {name: fit for name, fit in fits.items() if shares[name] > 0.0}
+        new.model_, new.features_, _ = fits[new.chosen_]
+        new.drift_ = reports[new.chosen_][0] if y_ndim == 1 else reports[new.chosen_]
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
         new._y_ndim = y_ndim
+        new._between = np.average(new._correct(blocks)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
@@ -261,15 +290,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         With ``return_std``, also return the scale of each row's label about its prediction: noise and uncertainty of
         the correction. The arrays have the shape (m,), or (m, K) if y had two dimensions.
         """
+        check_is_fitted(self)
         check_boolean("return_std", return_std)
-        features, before = self._describe(Z)
-        prediction, scale = before.copy(), np.full_like(before, np.nan)
-        for k, drift in enumerate(self._drifts):
-            if drift is not None:
-                prediction[:, k], scale[:, k] = drift.correct(features, before[:, k])
+        prediction, scale2, _ = self._correct([self._read(Z)])
         if self._y_ndim == 1:
-            prediction, scale = prediction[:, 0], scale[:, 0]
-        return (prediction, scale) if return_std else prediction
+            prediction, scale2 = prediction[:, 0], scale2[:, 0]
+        return (prediction, np.sqrt(scale2)) if return_std else prediction
 
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return ``low, high``: an interval for each row that contains its label with a given probability.
@@ -279,7 +305,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_level(level)
         prediction, scale = self.predict(Z, return_std=True)
-        widths = [np.nan if drift is None else drift.quantile(level) for drift in self._drifts]
+        drifts = next(iter(self._parts.values()))[2]
+        widths = [np.nan if drift is None else drift.quantile(level) for drift in drifts]
         half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
         return prediction - half, prediction + half
 
@@ -289,13 +316,37 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         It is a :class:`LabelForecast`, or a list with one per output if y had two dimensions, None without labels.
         """
         check_is_fitted(self)
-        drifts = self._drifts
-        if Z is not None:
-            features, before = self._describe(Z)
-            ones = np.ones(len(before))
-            drifts = [None if d is None else d.on(features, before[:, k], ones) for k, d in enumerate(drifts)]
-        forecasts = [None if d is None else forecast_error(d, name_regressor(self.model_)) for d in drifts]
+        rows = None if Z is None else self._read(Z)
+        between = self._between if rows is None else self._correct([rows])[2].mean(axis=0)
+        found: list[list[tuple[float, LabelForecast]]] = [[] for _ in between]
+        for name, (model, transformer, drifts) in self._parts.items():
+            if rows is not None:
+                features, before = compute_features(transformer, rows), read_predictions(model, rows, len(rows))
+                ones = np.ones(len(rows))
+                drifts = [None if d is None else d.on(features, before[:, k], ones) for k, d in enumerate(drifts)]
+            for k, drift in enumerate(drifts):
+                if drift is not None:
+                    share = self.candidates_[name].weight
+                    found[k].append((share, forecast_error(drift, name_regressor(model))))
+        forecasts = [_average_forecasts(parts, between[k]) if parts else None for k, parts in enumerate(found)]
         return forecasts[0] if self._y_ndim == 1 else forecasts
+
+    def _correct(self, blocks: list[Any]) -> tuple[Array, Array, Array]:
+        """Return predictions, squared scales and the variance between the candidates, each of shape (m, K)."""
+        means, squares, shares = [], [], []
+        for name, (model, transformer, drifts) in self._parts.items():
+            features = np.vstack([compute_features(transformer, Z) for Z in blocks])
+            before = np.vstack([read_predictions(model, Z, len(Z), len(drifts)) for Z in blocks])
+            mean, scale = before.copy(), np.full_like(before, np.nan)
+            for k, drift in enumerate(drifts):
+                if drift is not None:
+                    mean[:, k], scale[:, k] = drift.correct(features, before[:, k])
+            means.append(mean)
+            squares.append(np.square(scale))
+            shares.append(self.candidates_[name].weight)
+        average = np.average(means, axis=0, weights=shares)
+        between = np.average(np.square(np.array(means) - average), axis=0, weights=shares)
+        return average, np.average(squares, axis=0, weights=shares) + between, between
 
     def _models(self) -> dict[str, Any]:
         """Return the candidates by name."""
@@ -305,12 +356,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         for model in models.values():
             check_model(model)
         return models
-
-    def _describe(self, Z: Any) -> tuple[Array, Array]:
-        """Return features and predictions of rows before the correction."""
-        check_is_fitted(self)
-        Z = self._read(Z)
-        return compute_features(self.features_, Z), read_predictions(self.model_, Z, len(Z), len(self._drifts))
 
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
@@ -331,7 +376,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=several)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_drifts")
+        return hasattr(self, "_parts")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,24 +388,19 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return tags
 
 
-def choose_candidate(predictions: dict[str, Array], labels: Array, counts: Array) -> tuple[dict[str, Candidate], str]:
-    """Return the errors of the candidates on the labels, and the name of the chosen one.
+def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Array) -> tuple[dict[str, Candidate], str]:
+    """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``).
 
-    The best one is chosen among those that are better than the first by more than one standard error of the paired
-    difference of squared errors; the first if there is none. Labels count by their weights (``weigh_labels``).
+    Labels count by their weights (``weigh_labels``).
     """
     first, *others = predictions
     known = np.isfinite(labels)
-    weights = np.zeros_like(labels)
-    for k in range(labels.shape[1]):
-        rows = known[:, k]
-        if rows.any():
-            weights[rows, k] = counts[rows] * weigh_labels((labels - predictions[first])[rows, k], counts[rows])
-    total = float(np.maximum(weights.sum(), 1e-300))
+    weights = np.where(known, counts[:, None] * _common_weights({first: predictions[first]}, labels, counts), 0.0)
     squares = {name: np.where(known, np.square(labels - values), 0.0) for name, values in predictions.items()}
     if labels.shape[1] > 1:
         unit = (weights * squares[first]).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
         squares = {name: values / np.where(unit > 0.0, unit, 1.0) for name, values in squares.items()}
+    total = max(float(weights.sum()), 1e-300)
 
     def mean_and_error(values: Array) -> tuple[float, float]:
         mean = float((weights * values).sum() / total)
@@ -370,25 +410,73 @@ def choose_candidate(predictions: dict[str, Array], labels: Array, counts: Array
     found = {}
     for name, values in squares.items():
         (mse, error), gain = mean_and_error(values), mean_and_error(squares[first] - values)
-        rmse = float(np.sqrt(mse))
-        found[name] = Candidate(rmse, error / (2.0 * rmse) if rmse > 0.0 else 0.0, *gain)
+        found[name] = Candidate(float(np.sqrt(mse)), error / (2.0 * np.sqrt(mse)) if mse > 0.0 else 0.0, *gain)
     better = [name for name in others if found[name].gain > found[name].gain_standard_error]
     return found, min(better, key=lambda name: found[name].rmse, default=first)
 
 
+def _common_weights(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
+    """Return the weights of labels (m, K): a label is too far only if it is far from all candidates."""
+    weights = np.ones_like(labels)
+    for k in range(labels.shape[1]):
+        known = np.isfinite(labels[:, k])
+        if known.any():
+            residuals = [(labels[:, k] - values[:, k])[known] for values in predictions.values()]
+            weights[known, k] = np.max([weigh_labels(r, counts[known]) for r in residuals], axis=0)
+    return weights
+
+
+def _posterior_shares(log_evidence: dict[str, float]) -> dict[str, float]:
+    """Return the posterior weights of the candidates. The first has twice the prior weight of another."""
+    values = np.array(list(log_evidence.values())) + np.log([2.0] + [1.0] * (len(log_evidence) - 1))
+    best = values.max()
+    shares = np.exp(values - best) if np.isfinite(best) else np.isposinf(values).astype(float)
+    shares = np.where(shares < MIN_SHARE * shares.sum(), 0.0, shares)
+    return dict(zip(log_evidence, (shares / shares.sum()).tolist()))
+
+
+def _average_forecasts(parts: list[tuple[float, LabelForecast]], between: float) -> LabelForecast:
+    """Return the expected error of the average; the variance between the candidates is part of its uncertainty."""
+    first = parts[0][1]
+    if len(parts) == 1:
+        return first
+
+    def average(value: Callable[[LabelForecast], float]) -> float:
+        return float(sum(share * value(forecast) ** 2 for share, forecast in parts)) + between
+
+    def ends(name: str) -> tuple[float, float]:
+        low, high = (float(np.sqrt(average(lambda f, i=i: getattr(f, name)[i]))) for i in (0, 1))  # type: ignore[misc]
+        return low, high
+
+    variance = average(lambda f: f.rmse_noiseless)
+    before = float(np.sqrt(average(lambda f: f.rmse_uncorrected) - between))
+    return LabelForecast(
+        "average", float(np.sqrt(average(lambda f: f.rmse))), ends("interval80"), ends("interval95"),
+        float(np.sqrt(variance)), variance, average(lambda f: np.sqrt(f.noise)) - between, before, first.n_labels,
+    )  # fmt: skip
+
+
 def fit_outputs(
-    features: Array, prediction: Array, labels: Array, counts: Array, *, smooth: bool = False
+    features: Array,
+    prediction: Array,
+    labels: Array,
+    counts: Array,
+    *,
+    smooth: bool = False,
+    label_weights: Array | None = None,
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
     """Return the drift of each output and its description, None for an output without labels.
 
     The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
     a linear model of the features is linear (``Drift.linear_weights``).
     """
+    if label_weights is None:
+        label_weights = _common_weights({"": prediction}, labels, counts)
     if not np.isfinite(labels).any():
         _check_number(0, 0.0)
     pairs = [
-        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth) if np.isfinite(labels[:, k]).any()
-        else (None, None)
+        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth, label_weights[:, k])
+        if np.isfinite(labels[:, k]).any() else (None, None)
         for k in range(labels.shape[1])
     ]  # fmt: skip
     return [drift for drift, _ in pairs], [report for _, report in pairs]
@@ -435,7 +523,7 @@ def _check_number(n: int, total: float) -> None:
 
 
 def _fit_output(
-    features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool
+    features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool, label_weights: Array
 ) -> tuple[Drift, TargetDrift]:
     known = np.isfinite(labels) & (counts > 0.0)
     n = int(known.sum())
@@ -448,6 +536,7 @@ def _fit_output(
     drift = fit_drift(
         features[known], prediction[known], labels[known], counts=counts[known],
         target_features=features, target_prediction=prediction, target_counts=counts, smooth=smooth,
+        label_weights=label_weights[known],
     )  # fmt: skip
     rows = np.flatnonzero(known)
     weights = {int(row): float(w) for row, w in zip(rows, drift.label_weights) if w < 1.0}
