@@ -137,14 +137,6 @@ SYMBOLS = [
 """The elements in the order of their atomic numbers."""
 
 
-def read_energies(name: str) -> pd.DataFrame:
-    """Read energies of formation of qmpy, and average those of one formula. One formula has an unknown element."""
-    path = bundled("qmpy", f"data/thermodata/{name}.dat")
-    d = pd.read_csv(path, sep=r"\s+", header=None, names=["formula", "energy"])
-    known = d["formula"].str.findall("[A-Z][a-z]?").map(lambda elements: set(elements) <= set(SYMBOLS))
-    return d[known].groupby("formula", as_index=False).mean()
-
-
 def _read_ions(kind: str) -> dict[str, str]:
     """Return the formulas of ions in the SMILES notation by name."""
     d = pd.read_csv(bundled("salty", f"data/{kind}Info.csv")).dropna()
