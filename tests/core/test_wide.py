@@ -5,12 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.stats import ks_2samp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.core.forecast import DRAWS
-from pyspar.core.posterior import posteriors_of
-from pyspar.core.regression import Prior
 from pyspar.core.spectrum import Spectrum
 
 WIDE = 20_000
@@ -86,33 +82,3 @@ def test_sparse_rows_that_need_too_much_memory_are_refused_with_the_size(monkeyp
     monkeypatch.setattr(sparse, "gram_root", fail)
     with pytest.raises(MemoryError, match=r"40 .* 20 .*GB"):
         sparse.moments_of_sparse(make_sparse(40, 20, 4))
-
-
-def test_draws_in_the_span_of_the_rows_have_the_distribution_of_draws_of_all_weights():
-    rng = np.random.default_rng(5)
-    X, Z = rng.normal(size=(8, 12)), rng.normal(size=(3, 12))
-    source = Moments.of(X, X[:, 0] + rng.normal(size=8))
-    prior = Prior(np.ones(12), np.zeros((12, 1)), np.zeros(1))
-    (posterior,) = posteriors_of(source, [prior], fit_intercept=True)
-    size = 40_000
-    rows = np.column_stack([np.zeros(3), Z])
-    direct, _ = posterior.draw_labels(rows, 0, size, np.random.default_rng(6), None)
-    drawn, _ = posterior.draw_labels(rows, 0, size, np.random.default_rng(7), np.random.default_rng(8))
-    combined = np.vstack([np.eye(3), [[1, 1, 0], [0, 1, -1]]])  # rows alone, and two combinations of them
-    for ours, expected in zip(combined @ drawn, combined @ direct, strict=True):
-        assert ks_2samp(ours, expected).pvalue > 1e-3
-
-
-@pytest.mark.filterwarnings("ignore::pyspar.SparWarning")
-def test_a_forecast_for_many_columns_draws_no_weights():
-    rng = np.random.default_rng(9)
-    columns = 2 * DRAWS
-    X, Z, y = rng.normal(size=(30, columns)), rng.normal(size=(20, columns)), rng.normal(size=30)
-    est = BayesSpARRegressor().fit(X, y).adapt(Z)
-    tracemalloc.start()
-    forecast = est.expected_rmse(Z)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < columns * DRAWS * 8 / 2
-    low, high = forecast.interval95_if_linear
-    assert low < forecast.rmse < high

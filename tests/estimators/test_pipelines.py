@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
 
 from pyspar import (
     BayesSpARRegressor,
@@ -146,7 +146,7 @@ def test_an_affine_change_of_the_labels_scales_the_forecast_exactly(rng):
     one, two = expected_rmse(plain, X + 0.5), expected_rmse(scaled, X + 0.5)
     assert two.rmse == pytest.approx(one.rmse, rel=1e-6)
     assert two.interval95 == pytest.approx(one.interval95, rel=1e-6)
-    assert two.noise == pytest.approx(one.noise, rel=1e-6)
+    assert two.model_rmse == pytest.approx(one.model_rmse, rel=1e-6)
     np.testing.assert_allclose(predict_interval(scaled, X), predict_interval(plain, X), rtol=1e-6)
 
 
@@ -300,3 +300,20 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
             call(target)
         assert [warning.filename for warning in warned] == [__file__]
         call(source)  # a warning would be an error
+
+
+@pytest.mark.filterwarnings("ignore:Some values in column:UserWarning")
+def test_forecasts_and_intervals_are_known_where_a_transformation_of_labels_ends(rng):
+    """Box-Cox and Yeo-Johnson transformations have no inverse beyond a bound, and 1 / y has a pole."""
+    X, Z = rng.normal(size=(200, 3)), 1.5 * rng.normal(size=(100, 3))
+    skewed = np.exp(X @ [1.0, 0.5, 0.0] + 0.5 * rng.normal(size=200))
+    power = TransformedTargetRegressor(BayesSpARRegressor(), transformer=PowerTransformer()).fit(X, skewed)
+    assert 0.0 < expected_rmse(power, Z).interval95[0] < np.inf
+    low, high = predict_interval(power, Z)
+    assert not np.isnan([low, high]).any()
+    inverse = TransformedTargetRegressor(BayesSpARRegressor(), func=np.reciprocal, inverse_func=np.reciprocal)
+    inverse.fit(X, 1.0 / (3.0 + X[:, 0] + 0.3 * rng.normal(size=200)))
+    low, high = predict_interval(inverse, Z)
+    prediction, truth = inverse.predict(Z), 1.0 / (3.0 + Z[:, 0] + 0.3 * rng.normal(size=100))
+    assert ((low <= prediction) & (prediction <= high)).all()
+    assert np.mean((low <= truth) & (truth <= high)) > 0.8

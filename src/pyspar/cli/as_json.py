@@ -43,7 +43,7 @@ def describe_adapt(account: AdaptAccount) -> dict[str, Any]:
         **_select(judgement, "home", "home_is_of_groups"),
         expected={"least_squares": _select(account.before, *_ERRORS), "model": _select(account.after, *_ERRORS)},
         noise=account.after.noise**0.5,
-        separation=_select(judgement.separation, "auc", "p_value", "spread_limit"),
+        separation=_select(judgement.separation, "auc", "p_value"),
         directions={
             "target": account.directions.total,
             **_select(account.directions, "removed", "shrunk"),

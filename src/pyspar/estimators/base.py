@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Moments, Vector, WeightlessRows, refuse_extremes
-from pyspar.core.regression import Fit, Prior, PriorScale
+from pyspar.core.forecast import Forecast, expected_square, row_scale, source_square
+from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, refuse_extremes
+from pyspar.core.regression import Fit, Prior, PriorScale, RidgePosterior, fit_ridge, spread_about_source
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
+from pyspar.errors import warn
 from pyspar.estimators import validation
-from pyspar.estimators.calibrated_forecasts import SourceModel
+from pyspar.estimators.calibration import forecast_error, row_factor
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
 from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
 from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction
+
+if TYPE_CHECKING:
+    from pyspar.estimators.calibrated_forecasts import SourceModel  # temporary
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
 """The attributes that only an adapted regressor has."""
@@ -58,8 +63,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         """Return the attributes for a target, including ``adaptation_`` and the weights, without setting any."""
 
     @abstractmethod
-    def _prior(self) -> Prior:
-        """Return the prior of forecasts and intervals, in the scales of the current weights."""
+    def _prior(self, target_spread: Vector | None) -> Prior:
+        """Return the prior of forecasts and intervals, given the spread of a target; None is no target."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit on labelled source rows. An earlier fit and adaptation are discarded.
@@ -150,8 +155,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         ----------
         X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
         return_std : bool, default False
-            Also return the standard deviation of each label about its prediction, from noise, uncertain weights and
-            removed directions, times the factor of ``predict_interval`` at level 0.9.
+            Also return the standard deviation of each label about its prediction: the half-width of
+            ``predict_interval`` at level 0.9 over that of a standard normal variable.
 
         Returns
         -------
@@ -162,9 +167,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         validation.check_boolean("return_std", return_std)
         if return_std:
             rows = validation.read_dense_rows(self, X)
-            prediction, model = rows @ self.coef_.T + self.intercept_, self._model
-            std = model.row_stds(rows, prediction.reshape(len(rows), -1)).reshape(prediction.shape)
-            return prediction, std * self._row_factors(model, 0.9)
+            prediction = rows @ self.coef_.T + self.intercept_
+            return prediction, self._half_widths(rows, prediction, 0.9) / float(ndtri(0.95))
         kind = kind_of(X)
         if kind in ("dask", "torch"):
             return linear_prediction(self, X, kind)
@@ -173,9 +177,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        It averages the posterior of the current weights and posteriors with other prior scales, weighted by their
-        evidence. It contains the prediction, and its distances from the prediction are multiplied by a factor from real
-        shifts, which depends on the separation of the source and the target of the last ``adapt``.
+        It is symmetric about the prediction. Its half-width is the scale of the row's label (noise, uncertain weights,
+        and the distance of the current weights from the posterior mean) times a factor that was calibrated on real
+        shifts, and that depends on the separation of the source and the target of the last ``adapt``.
 
         Parameters
         ----------
@@ -188,11 +192,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         """
         validation.check_level(level)
         rows = validation.read_dense_rows(self, X)
-        prediction, model = rows @ self.coef_.T + self.intercept_, self._model
-        low, high = model.row_intervals(rows, level).reshape(2, *prediction.shape)
-        factors = self._row_factors(model, level)
-        below, above = np.minimum(low - prediction, 0.0), np.maximum(high - prediction, 0.0)
-        return prediction + factors * below, prediction + factors * above
+        prediction = rows @ self.coef_.T + self.intercept_
+        half = self._half_widths(rows, prediction, level)
+        return prediction - half, prediction + half
 
     def source_rmse(self) -> Any:
         """Return the expected RMSE, before adapting, on new rows like those of the source.
@@ -201,13 +203,14 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         larger than the expectation of the model. With two dimensions of y, return one number per output.
         """
         check_is_fitted(self)
-        return per_output(self._model.home_rmse(), self._y_ndim)
+        return per_output(self._source_errors()[0], self._y_ndim)
 
     def expected_rmse(self, Z: Any = None, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
-        The expectation uses the posterior of :class:`pyspar.BayesSpARRegressor`, also for
-        :class:`pyspar.SpARRegressor`. The intervals are calibrated on real shifts. Theorems 1 and 2 of the paper are
+        The forecast starts from the posterior of :class:`pyspar.BayesSpARRegressor`, also for
+        :class:`pyspar.SpARRegressor`: ``model_rmse`` is its expectation. The median ``rmse`` and the intervals are
+        calibrated on real shifts. Theorems 1 and 2 of the paper are
         ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
         Parameters
@@ -219,15 +222,30 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         Returns
         -------
         Forecast
-            ``float(forecast)`` is the expected RMSE on noisy labels. A list with one forecast per output if y had two
-            dimensions.
+            ``float(forecast)`` is the median of the RMSE on noisy labels. A list with one forecast per output if y had
+            two dimensions.
         """
         check_is_fitted(self)
         if Z is None and not hasattr(self, "_adapted_to"):
             raise ValueError("expected_rmse needs target rows, got none; pass Z, or call adapt(Z) first")
-        forecaster = self._model.forecaster(self._adapted_to if Z is None else self._target(Z, sample_weight))
-        name, outputs = type(self).__name__, range(self.moments_.n_outputs)
-        forecasts = [forecaster.forecast(name, *weights_of(self), k) for k in outputs]
+        target, is_own = (self._adapted_to, True) if Z is None else (self._target(Z, sample_weight), False)
+        separation = self.separation_ if is_own else measure_separation(self.moments_, target)
+        source, between = self._source_errors()
+        posterior = self._posterior(spread_about_source(self.moments_, target, self._fit.centred))
+        model = np.sqrt(expected_square(posterior, *weights_of(self), target) + between)
+        sizes = {"n_source": self.moments_.weight, "n_target": target.weight}
+        forecasts = [
+            forecast_error(
+                float(source[k]),
+                kind="linear",
+                separation=separation,
+                label_spread=float(spread),
+                model_rmse=float(model[k]),
+                name=type(self).__name__,
+                **sizes,
+            )
+            for k, spread in enumerate(self.moments_.spread[self.moments_.n_features :])
+        ]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     @property
@@ -260,7 +278,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         refuse_extremes(source.moments)
         attributes = {
             **self._solve(source, eigen),
-            "_folds": None if folds is None else folds.measure(self, source.y_ndim),
+            "_folds": None if folds is None else folds.measure(self._fit_weights),
             "_target_spread": None,
             "moments_": source.moments,
             "n_features_in_": source.moments.n_features,
@@ -272,6 +290,11 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
 
+    def _fit_weights(self, moments: Moments) -> tuple[Matrix, Vector]:
+        """Return the weights (D, K) and intercepts (K,) that are fitted to the moments of a source."""
+        weights = self._solve(Source(moments, 2))
+        return in_columns(weights["coef_"], weights["intercept_"])
+
     def _adapt_moments(self, target: Moments, eigen: Eigen | None = None) -> None:
         self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target, eigen), "_adapted_to": target})
 
@@ -279,13 +302,42 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         """Set attributes in one step, without those that are stale."""
         self.__dict__ = {**{k: v for k, v in self.__dict__.items() if k not in stale}, **attributes}
 
-    @property
-    def _model(self) -> SourceModel:
-        weights = in_columns(self.coef_source_, self.intercept_source_)
-        return SourceModel(self.moments_, self._fit, self._prior(), self._prior_scale, weights, self._folds)
+    def _posterior(self, target_spread: Vector | None) -> RidgePosterior:
+        """Return the posterior of forecasts and intervals, given the spread of a target; None is no target."""
+        prior = self._prior(target_spread)
+        if isinstance(self._fit, RidgePosterior) and np.array_equal(prior.units, self._fit.prior.units):
+            return self._fit
+        return fit_ridge(self.moments_, prior, fit_intercept=self._fit.centred)
 
-    def _row_factors(self, model: SourceModel, level: float) -> Vector:
-        return model.row_factors(level, self.separation_ if hasattr(self, "adaptation_") else None)
+    def _source_errors(self) -> tuple[Vector, Vector]:
+        """Return the in-distribution RMSE, and the part of its square by which new groups exceed the model."""
+        weights = in_columns(self.coef_source_, self.intercept_source_)
+        square = source_square(self._fit, self._posterior(None), *weights, self.moments_)
+        between = np.zeros_like(square)
+        if self._folds is not None and self._folds.rmse is not None:
+            between = np.maximum(np.square(self._folds.rmse) - square, 0.0)
+        elif self._folds is not None:
+            warn(
+                "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
+                "of other groups with partial_fit, or fit without groups"
+            )
+        return np.sqrt(square + between), between
+
+    def _row_scale(self, rows: Matrix, prediction: Matrix) -> Matrix:
+        """Return the scale of each label about its prediction (n, K), before its calibration."""
+        scale, (_, between) = row_scale(self._posterior(self._target_spread), rows, prediction), self._source_errors()
+        return np.hypot(scale, np.sqrt(between))
+
+    def _half_widths(self, rows: Matrix, prediction: Any, level: float) -> Any:
+        """Return the half-widths of the intervals of rows."""
+        separation = self.separation_ if hasattr(self, "adaptation_") else None
+        errors, spreads = self._source_errors()[0], self.moments_.spread[self.moments_.n_features :]
+        factors = [
+            row_factor(level, separation, source_rmse=float(error), label_spread=float(spread))
+            for error, spread in zip(errors, spreads, strict=True)
+        ]
+        scale = self._row_scale(rows, prediction.reshape(len(rows), -1))
+        return (scale * factors).reshape(prediction.shape)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
         """Warn about limitations of the source and about row weights."""
@@ -308,6 +360,12 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         weights = {"coef_": self.coef_source_, "intercept_": self.intercept_source_, "_target_spread": None}
         new._replace(ADAPTATION_ATTRIBUTES, weights)
         return new
+
+    @property
+    def _model(self) -> SourceModel:  # temporary
+        from pyspar.estimators.calibrated_forecasts import SourceModel
+
+        return SourceModel(self)
 
     @property
     def _source(self) -> Moments:  # temporary

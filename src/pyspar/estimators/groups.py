@@ -3,12 +3,12 @@
 Rows of one group are often similar. An error that is estimated from rows of the same groups is then too small for new
 groups. Whole groups are assigned to at most ``MAX_FOLDS`` folds in the order of their first appearance, so that batches
 in the same order have the same folds. The moments of the folds are sufficient to refit without each fold and to compute
-its error.
+its error. Only the in-distribution error depends on groups: intervals do not cover how few groups there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import add
@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from pyspar.core.arrays import Vector
-from pyspar.core.group_errors import GroupErrors
-from pyspar.core.moments import Moments, WeightlessRows
+from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows
 from pyspar.errors import InputError
-from pyspar.estimators.validation import Source, in_columns, is_missing, read_labelled_rows
+from pyspar.estimators.validation import is_missing, read_labelled_rows
 from pyspar.sources import is_batches, kind_of
 
 MAX_FOLDS = 10
@@ -29,70 +27,54 @@ MAX_FOLDS = 10
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """The fold and the weight of each group by the group's name, the moments of each fold, and the error left out.
+    """Whole groups, such as patients or shops, in at most ``MAX_FOLDS`` folds, in the order of their first appearance.
 
-    ``rmse`` is that on folds left out of the fit, per output, and ``errors`` its dependence on the groups.
+    ``fold_of`` is the fold of each group by its name, ``moments`` are those of each fold, and ``rmse`` is the error on
+    folds left out of the fit, per output; None for a single fold.
     """
 
     fold_of: dict[str, int]
-    weight_of: dict[str, float]
     moments: dict[int, Moments]
     rmse: Vector | None = None
-    errors: GroupErrors | None = None
 
-    def measure(self, estimator: Any, y_ndim: int) -> GroupFolds:
-        """Return the folds with the root mean squared error, per output, on folds left out of the fit.
-
-        It is None for a single group.
-        """
+    def measure(self, fit: Callable[[Moments], tuple[Matrix, Vector]]) -> GroupFolds:
+        """Return the folds with the error on each fold of the weights that are fitted to the others."""
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
-        squares, means = [], []
+        squares: Any = 0.0
         for fold, others in zip(folds, sums_without_each(folds), strict=True):
-            weights = estimator._solve(Source(others, y_ndim))
-            errors = fold.subtract_prediction(*in_columns(weights["coef_"], weights["intercept_"]))
-            squares.append(np.square(errors.column_lengths()[fold.n_features :]))
-            means.append(errors.mean[fold.n_features :])
-        number = {fold: i for i, fold in enumerate(self.moments)}
-        parts = [number[self.fold_of[name]] for name in self.weight_of]
-        sizes = np.array(list(self.weight_of.values()))
-        rmse = np.sqrt(np.sum(squares, axis=0) / sizes.sum())
-        return replace(self, rmse=rmse, errors=GroupErrors.of(sizes, parts, np.array(squares), np.array(means)))
+            errors = fold.subtract_prediction(*fit(others))
+            squares = squares + np.square(errors.column_lengths()[fold.n_features :])
+        return replace(self, rmse=np.sqrt(squares / sum(fold.weight for fold in folds)))
 
 
 def extend_folds(
     folds: GroupFolds | None, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any
 ) -> GroupFolds:
-    """Return folds, or None for the first rows, with further rows."""
+    """Return folds, or None for the first rows, with further rows. Rows without weight are skipped."""
     names = check_groups(groups, X)
-    folds = folds or GroupFolds({}, {}, {})
-    fold_of, weight_of, moments = dict(folds.fold_of), dict(folds.weight_of), dict(folds.moments)
+    fold_of, moments = (dict(folds.fold_of), dict(folds.moments)) if folds else ({}, {})
     for name in dict.fromkeys(names):
         fold_of.setdefault(name, len(fold_of) % MAX_FOLDS)
-    number_of_row = np.array([fold_of[name] for name in names])
-    for fold in np.unique(number_of_row).tolist():
-        rows = np.flatnonzero(number_of_row == fold)
+    fold_of_row = np.array([fold_of[name] for name in names])
+    for fold in np.unique(fold_of_row).tolist():
+        rows = np.flatnonzero(fold_of_row == fold)
         parts = [None if values is None else _safe_indexing(values, rows) for values in (X, y, sample_weight)]
         try:
             further = read_labelled_rows(estimator, *parts, min_rows=1).moments
         except WeightlessRows:
             continue
         moments[fold] = moments[fold] + further if fold in moments else further
-        values = parts[2]
-        weights = [1.0] * len(rows) if values is None else getattr(values, "tolist", values.__iter__)()
-        for row, weight in zip(rows, weights, strict=True):
-            weight_of[names[row]] = weight_of.get(names[row], 0.0) + weight
-    return GroupFolds(fold_of, weight_of, moments)
+    return GroupFolds(fold_of, moments)
 
 
 def check_several(folds: GroupFolds | None) -> GroupFolds | None:
     """Return the folds; raise ValueError for a single group, which cannot be left out."""
     if folds is not None and len(folds.moments) < 2:
-        n_groups = sum(weight > 0.0 for weight in folds.weight_of.values())
-        weighted = " with a positive weight" if n_groups < len(folds.fold_of) else ""
         raise ValueError(
-            f"groups must contain at least 2 groups{weighted}, got {n_groups}; leave groups out if rows are independent"
+            f"groups must contain at least 2 groups with a positive weight, got {len(folds.moments)}; leave groups out "
+            "if rows are independent"
         )
     return folds
 
@@ -134,16 +116,10 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
     labels = np.asarray(groups, dtype=object)
     if labels.shape != (n,):
         raise InputError(f"{parameter} must have one entry per row, got shape {labels.shape} for {n} rows")
-    missing = [i for i, label in enumerate(labels) if is_missing(label)]
-    if missing:
-        raise InputError(
-            f"{parameter} must not be missing, but are for {len(missing)} of {n} rows, got {labels[missing[0]]} in row "
-            f"{missing[0]}; name a group for these rows, for example with groups.fillna('unknown')"
-        )
     names, label_of = [], dict[str, Any]()
     for row, label in enumerate(labels):
-        if not isinstance(label, Hashable):
-            raise InputError(f"{parameter} must be numbers or text, got {label!r} in row {row}")
+        if not isinstance(label, Hashable) or is_missing(label):
+            raise InputError(f"{parameter} must be numbers or text, got {label!r} in row {row}; name a group for it")
         is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
         name = str(int(labels[row]) if is_whole else label)
         if label_of.setdefault(name, label) != label:

@@ -19,13 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Matrix, Moments
-from pyspar.core.posterior import Predictive
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.target_labels import LabelForecast
 from pyspar.estimators.unseen_categories import warn_of_unseen
-from pyspar.estimators.validation import check_level, read_dense_rows
+from pyspar.estimators.validation import check_level
 from pyspar.sources import refuse_unread_tables
 from pyspar.wording import list_some
 
@@ -152,8 +150,25 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     check_level(level)
     part = find_regressor(model, Z)
     warn_of_unseen(part.preprocessing, Z)
-    ends = [part.to_labels(end) for end in part.regressor.predict_interval(part.Z, level)]
-    return np.minimum(*ends), np.maximum(*ends)
+    ends: tuple[Any, Any] = part.regressor.predict_interval(part.Z, level)
+    if not part.transformers:
+        return ends
+    low, high = (_transform_back(part, (ends[0] + ends[1]) / 2.0, end) for end in ends)
+    return np.minimum(low, high), np.maximum(low, high)
+
+
+def _transform_back(part: InnerRegressor, prediction: Any, end: Any) -> Any:
+    """Return an end of intervals in the units of the labels.
+
+    It is infinite if the transformation is not monotone, or not defined, between prediction and end: an interval of
+    1 / y that contains zero has no end on that side.
+    """
+    path = np.array([part.to_labels(prediction + share * (end - prediction)) for share in np.linspace(0.0, 1.0, 17)])
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(path, axis=0)
+        first = np.where(np.isfinite(steps[0]), np.sign(steps[0]), np.sign(end - prediction))
+        is_monotone = np.isfinite(path).all(axis=0) & (steps * first >= 0.0).all(axis=0)
+    return np.where(is_monotone, path[-1], first * np.inf)
 
 
 @dataclass(frozen=True)
@@ -307,43 +322,35 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     All errors are multiplied by the ratio of the expected root mean squared errors in both units, given the
     distribution of each row's label. For a linear transformation this is exact.
     """
-    before, after = _expected_squares(part, forecast.n_labels if isinstance(forecast, LabelForecast) else None)
+    before, after = _expected_squares(part)
     ratio = float(np.sqrt(after / before)) if before > 0.0 else 1.0
+    powers = dict.fromkeys(("rmse", "source_rmse", "model_rmse", "rmse_noiseless", "rmse_uncorrected"), 1)
+    powers |= dict.fromkeys(("variance", "noise"), 2)
     changed: dict[str, Any] = {
-        name: getattr(forecast, name) * ratio**2
-        for name in ("variance", "bias", "noise", "between_groups")
-        if hasattr(forecast, name)
+        name: getattr(forecast, name) * ratio**power for name, power in powers.items() if hasattr(forecast, name)
     }
-    for name in ("rmse", "rmse_noiseless", "rmse_uncorrected"):
-        if hasattr(forecast, name):
-            changed[name] = getattr(forecast, name) * ratio
-    for name in ("interval80", "interval95", "interval80_if_linear", "interval95_if_linear"):
-        interval = getattr(forecast, name, None)
-        if hasattr(forecast, name):
-            changed[name] = None if interval is None else tuple(end * ratio for end in interval)
+    for name in ("interval80", "interval95"):
+        changed[name] = tuple(end * ratio for end in getattr(forecast, name))
     return replace(forecast, **changed)
 
 
-def _expected_squares(part: InnerRegressor, n_labels: float | None) -> tuple[float, float]:
+def _expected_squares(part: InnerRegressor) -> tuple[float, float]:
     """Return the expected squared errors in the units of the regressor and in those of the labels.
 
-    With ``n_labels`` the regressor was corrected by target labels: each label is a Student t about its prediction.
+    The label of each row is a normal variable about its prediction. Rows whose prediction lies outside the domain of
+    the transformation do not count.
     """
-    if n_labels is None:
-        rows = _sample_rows(read_dense_rows(part.regressor, part.Z))
-        prediction = np.asarray(part.regressor.predict(rows))
-        blocks = [(at, labels) for at, _, labels in part.regressor._model.predictives(rows)]
-    else:
-        prediction, scale = part.regressor.predict(_sample_rows(part.Z), return_std=True)
-        blocks = [(slice(None), Predictive(prediction[None], scale[None], n_labels))]
+    rows = _sample_rows(part.Z)
+    prediction, scale = (np.asarray(of, dtype=np.float64) for of in part.regressor.predict(rows, return_std=True))
     original, squares = part.to_labels(prediction), np.zeros((2, len(prediction)))
-    for at, labels in blocks:
-        for node, share in zip(_NODES, _SHARES / _SHARES.sum(), strict=True):
-            values: Matrix = labels.centre + node * (labels.scale * labels.widening)
-            back = part.to_labels(values.ravel()).reshape(values.shape)
-            squares[0, at] += share * np.square(values - prediction[at]).mean(axis=0)
-            squares[1, at] += share * np.square(back - original[at]).mean(axis=0)
-    before, after = squares.mean(axis=1).tolist()
+    for side in (_NODES < 0.0, _NODES >= 0.0):
+        last = original
+        order = np.argsort(np.abs(_NODES[side]))
+        for node, share in zip(_NODES[side][order], (_SHARES / _SHARES.sum())[side][order], strict=True):
+            back = part.to_labels(prediction + node * scale)
+            last = np.where(np.isfinite(back), back, last)  # outside the domain, the nearest node inside it counts
+            squares += share * np.square([node * scale, last - original])
+    before, after = squares[:, np.isfinite(original)].mean(axis=1).tolist()  # other rows have no prediction
     return before, after
 
 

@@ -108,10 +108,10 @@ class SpARRegressor(AdaptableRegressor):
             **_least_squares_weights(self._fit, adaptation.w_proj, self._y_ndim),
         }
 
-    def _prior(self) -> Prior:
+    def _prior(self, target_spread: Vector | None) -> Prior:
         """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
         centred, d, k = self._fit.centred, self.moments_.n_features, self.moments_.n_outputs
-        units = units_of_features(self.moments_, self._target_spread, "max", fit_intercept=centred, include_unseen=True)
+        units = units_of_features(self.moments_, target_spread, "max", fit_intercept=centred, include_unseen=True)
         return Prior(units, np.zeros((d, k)), np.zeros(k))
 
 
@@ -237,10 +237,10 @@ class BayesSpARRegressor(AdaptableRegressor):
         new.__dict__.update(_posterior_weights(self._fit, self._fit.w_hat, self._y_ndim))
         return new
 
-    def _prior(self) -> Prior:
+    def _prior(self, target_spread: Vector | None) -> Prior:
         """Return the prior for forecasts, in which features that are constant in the source have a scale too."""
         units = units_of_features(
-            self.moments_, self._target_spread, self._prior_scale, fit_intercept=self._fit.centred, include_unseen=True
+            self.moments_, target_spread, self._prior_scale, fit_intercept=self._fit.centred, include_unseen=True
         )
         return replace(self._fit.prior, units=units)
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.forecast import Forecast, Forecaster
+from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.calibrated_forecasts import Forecaster
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
 from pyspar.estimators.target_labels import check_index, forecast_correction

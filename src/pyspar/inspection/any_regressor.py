@@ -8,7 +8,7 @@ is also the expected error on the target. The interval comes from experience wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import inverse
-from pyspar.core.forecast import LEVELS, Forecast, Interval
-from pyspar.core.group_errors import GroupErrors
+from pyspar.core.forecast import Forecast
 from pyspar.core.mean_square import SquaredErrors
 from pyspar.core.moments import Moments
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.errors import InputError
-from pyspar.estimators.calibrated_forecasts import rmse_interval, separation_class
+from pyspar.estimators.calibration import forecast_from_errors
 from pyspar.estimators.groups import check_groups
 from pyspar.estimators.row_features import (
     compute_features,
@@ -124,25 +122,9 @@ def _forecast(name: str, errors: Vector, m: int, groups: Any, separation: Separa
 
     ``spread`` is the standard deviation of the source labels.
     """
-    n, squares = len(errors), np.square(errors)
-    home = float(np.sqrt(squares.mean()))
-    variance = float((squares * inverse(squares.mean())).var())
-    log_error = 0.5 * np.sqrt(variance / n + variance / m)
-    grouped = None
-    if groups is not None and separation_class(separation) == "none":
-        _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-        sums, means = np.bincount(group, squares), np.bincount(group, errors) / sizes
-        grouped = GroupErrors.of(sizes.astype(np.float64), np.arange(len(sizes)), sums[:, None], means[:, None])
-
-    def interval(level: float) -> Interval:
-        reach = float(np.exp(NormalDist().inv_cdf((1.0 + level) / 2.0) * log_error))
-        narrow = home / reach, home * reach
-        ends = rmse_interval(level, home, narrow, separation, "any", home=home, spread=spread)
-        return ends if grouped is None else grouped.widen(ends, home, level=level, n_source=n, n_target=m)
-
-    nan = float("nan")
-    interval80, interval95 = map(interval, LEVELS)
-    return Forecast(name, home, interval80, interval95, nan, nan, nan, nan)
+    labels = np.array([-spread, spread])  # temporary
+    known = forecast_from_errors(errors[:, None], labels[:, None], kind="regressor", separation=separation, n_target=m)
+    return replace(known[0], name=name)
 
 
 def _compute_left_out_errors(model: Any, X: Any, y: Matrix, groups: Any) -> Matrix:

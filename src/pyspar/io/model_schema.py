@@ -40,7 +40,6 @@ TRUSTED = frozenset(
         "pyspar.core.drift.Drift",
         "pyspar.core.drift.Coordinates",
         "pyspar.core.regression.Evidence",
-        "pyspar.core.group_errors.GroupErrors",
         "pyspar.core.moments.Moments",
         "pyspar.core.separation.Separation",
         "pyspar.core.spectrum.Spectrum",

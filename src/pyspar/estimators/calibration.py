@@ -1,0 +1,250 @@
+"""Calibration: what real shifts showed about forecasts, and the known error that they start from.
+
+A forecast starts from an error that is known without target labels: for the linear regressors of this package the
+expectation of their posterior on the target, for other regressors the cross-validated error on the source, and for
+networks the error on held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts``
+measures by how much on several hundred data sets, each with a natural shift, and prints the tables of this module.
+
+Each quantile of log(actual error / known error) is linear in two numbers that need no labels, and in their product:
+
+- distance: the fourth power of 2 AUC - 1, where AUC tells how well source and target rows can be distinguished
+  (:mod:`pyspar.core.separation`),
+- signal: the logarithm of the label's standard deviation over the in-distribution error. The more a model explains, the
+  more a changed relation can cost.
+
+If no shift is found, the median is the known error, and the interval is that of sampling, stretched by what random
+splits of the same data sets need. Nothing here covers categories that the source does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, inf, isfinite, log, nan, sqrt
+from operator import mul
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from pyspar.core.forecast import LEVELS, Forecast
+from pyspar.core.moments import Matrix
+from pyspar.core.separation import Separation
+from pyspar.errors import InputError
+from pyspar.estimators.groups import check_groups
+
+Kind = Literal["linear", "regressor", "network"]
+"""Our linear regressors, other regressors with a cross-validated error, or networks with an error on held-out rows."""
+Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
+
+# The tables of ``python -m benchmarks.forecasts``, learnt on the data sets of the part ``develop``.
+QUANTILES = (0.025, 0.1, 0.5, 0.9, 0.975)
+SHIFT: dict[str, tuple[tuple[float, float, float, float], ...]] = {
+    "linear": (
+        (-0.382, 0.0362, 0.193, -0.577),
+        (-0.114, 0.0067, 0.0101, -0.126),
+        (0.0358, 0.00973, 0.0877, 0.154),
+        (0.426, 0.341, 0.423, -0.0375),
+        (0.819, 0.708, 0.314, 0.0506),
+    ),
+    "regressor": (
+        (-0.515, 0.283, 0.204, -0.193),
+        (-0.118, 0.0139, -0.0576, 0.155),
+        (0.0406, 0.0192, 0.0551, 0.436),
+        (0.412, 0.317, 0.437, 0.49),
+        (0.738, 0.991, 0.427, 0.239),
+    ),
+}
+"""For each quantile of log(actual / known error) after a shift: a constant, and the coefficients of distance, signal
+and their product. Networks have the table of other regressors: on the networks of ``develop`` it holds as it is."""
+STRETCH = {
+    # If no shift is found: the factors of the lower and the upper distance of the interval of sampling.
+    "linear": {0.8: (1.3, 1.45), 0.95: (1.47, 1.61)},
+    "regressor": {0.8: (1.7, 1.0), 0.95: (1.69, 1.07)},
+}
+ROWS = {0.5: 1.14, 0.8: 1.17, 0.9: 1.27, 0.95: 1.42}
+"""After a shift, half-widths of row intervals are the normal quantile times the median factor times this number."""
+
+EXCESS = 1.3
+"""An error above this many times the in-distribution error is a serious increase."""
+HURTS_RATIO = 1.1
+"""A shift hurts if the model's expected error on the target exceeds this many times the in-distribution error."""
+OUTSIDE_LIMIT = 0.01
+"""The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
+MAX_SIGNAL = 10.0
+"""Larger ratios of label spread and in-distribution error count as this one: few data sets have larger ones."""
+
+
+# Forecasts ------------------------------------------------------------------------------------------------------------
+
+
+def forecast_error(
+    source_rmse: float,
+    *,
+    kind: Kind,
+    separation: Separation,
+    label_spread: float,
+    n_source: float,
+    n_target: float,
+    model_rmse: float | None = None,
+    variation: float = 2.0,
+    name: str = "",
+) -> Forecast:
+    """Return the calibrated forecast of the RMSE on a target without labels.
+
+    Parameters
+    ----------
+    source_rmse : float
+        The expected error on new rows like those of the source. For a network it must be that of held-out rows.
+    kind : {"linear", "regressor", "network"}
+    separation : Separation
+        Of source and target features; for a network, of the features that enter its head.
+    label_spread : float
+        The standard deviation of the source labels.
+    n_source, n_target : float
+        The (effective) numbers of rows.
+    model_rmse : float, optional
+        For "linear", the error that the posterior expects on the target.
+    variation : float, default 2
+        The squared coefficient of variation of a squared error: 2 for normal errors, more for heavy tails.
+    name : str
+
+    Examples
+    --------
+    >>> far = Separation(auc=0.99, p_value=0.0, found=True)
+    >>> options = dict(kind="regressor", label_spread=3.0, n_source=500, n_target=500)
+    >>> forecast = forecast_error(1.0, separation=far, **options)
+    >>> forecast.source_rmse, 1.0 < forecast.rmse < 2.0, forecast.interval95[1] > 3.0
+    (1.0, True, True)
+    """
+    known = source_rmse if model_rmse is None else model_rmse
+    expected = nan if model_rmse is None else model_rmse
+    if not isfinite(known):
+        return Forecast(name, known, (known, known), (known, known), source_rmse, expected)
+    factor, ends = 1.0, dict.fromkeys(LEVELS, (0.0, 0.0))  # logarithms
+    if _has_shift(separation):
+        low95, low80, median, high80, high95 = _shift_quantiles(kind, separation, source_rmse, label_spread)
+        factor, ends = exp(median), {0.8: (low80, high80), 0.95: (low95, high95)}
+    error = 0.5 * sqrt(variation * (1.0 / n_source + 1.0 / n_target))  # the standard error of the logarithm
+    intervals = []
+    for level, (low, high) in ends.items():
+        down, up = (stretch * error * float(ndtri((1.0 + level) / 2.0)) for stretch in STRETCH[_table(kind)][level])
+        intervals.append((known * exp(min(low, log(factor) - down)), known * exp(max(high, log(factor) + up))))
+    return Forecast(name, known * factor, intervals[0], intervals[1], source_rmse, expected)
+
+
+def row_factor(level: float, separation: Separation | None, *, source_rmse: float, label_spread: float) -> float:
+    """Return the half-width of a row interval divided by ``row_scale``; ``None`` is a regressor without a target.
+
+    After a shift the scale is multiplied by the same median factor as the forecast of the RMSE.
+
+    >>> round(row_factor(0.9, None, source_rmse=1.0, label_spread=2.0), 3)
+    1.645
+    """
+    normal = float(ndtri((1.0 + level) / 2.0))
+    if separation is None or not _has_shift(separation):
+        return normal
+    known = [float(ndtri((1.0 + of) / 2.0)) for of in ROWS]
+    median = _shift_quantiles("linear", separation, source_rmse, label_spread)[2]
+    return normal * float(np.interp(normal, known, list(ROWS.values()))) * max(exp(median), 1.0)
+
+
+def _has_shift(separation: Separation) -> bool:
+    """Return whether the factors of real shifts apply: also to matched rows, which were not drawn at random."""
+    return separation.found or separation.matched
+
+
+def _shift_quantiles(kind: Kind, separation: Separation, source_rmse: float, label_spread: float) -> list[float]:
+    """Return the quantiles of log(actual / known error) after a shift, in ascending order."""
+    distance = max(2.0 * separation.auc - 1.0, 0.0) ** 4
+    signal = label_spread / source_rmse if source_rmse > 0.0 else inf
+    log_signal = log(min(max(signal, 1.0), MAX_SIGNAL))
+    features = 1.0, distance, log_signal, distance * log_signal
+    return sorted(sum(map(mul, row, features)) for row in SHIFT[_table(kind)])
+
+
+def _table(kind: Kind) -> str:
+    """Return the name of the tables of a kind of models."""
+    return "linear" if kind == "linear" else "regressor"
+
+
+def judge_outcome(
+    *, model_rmse: float, source_rmse: float, separation: Separation, outside: float = 0.0, unseen: bool = False
+) -> Outcome:
+    """Return the outcome for a target without labels.
+
+    ``outside`` is the share of the target's variation outside the span of the source, and ``unseen`` whether the target
+    has categories that the source does not have. "unverified" means that a shift was found and that the model expects
+    no much larger error, which only labels can verify.
+
+    >>> judge_outcome(model_rmse=2.0, source_rmse=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
+    'hurts'
+    """
+    if unseen or not outside <= OUTSIDE_LIMIT or not (isfinite(model_rmse) and isfinite(source_rmse)):
+        return "unknown"
+    if model_rmse > HURTS_RATIO * source_rmse and (separation.found or model_rmse > EXCESS * source_rmse):
+        return "hurts"
+    return "unverified" if separation.found else "no-shift"
+
+
+# The in-distribution error of any regressor ---------------------------------------------------------------------------
+
+
+def left_out_errors(model: Any, X: Any, y: Any, groups: Any = None, folds: int = 5) -> Matrix:
+    """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs).
+
+    With ``groups`` whole groups are left out.
+    """
+    labels = np.asarray(y, dtype=np.float64)
+    splitter, options = KFold(folds, shuffle=True, random_state=0), dict[str, Any]()
+    if groups is not None:
+        names = np.array(check_groups(groups, X))
+        count = len(np.unique(names))
+        if count < 2:
+            raise InputError(f"groups must contain at least 2 groups, got {count}")
+        splitter = GroupKFold(min(folds, count))
+        # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
+        if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
+            options = {"groups": names}
+        groups = names
+    errors = np.zeros(labels.shape)
+    for kept, left_out in splitter.split(labels, groups=groups):  # cross_val_predict needs a request for metadata
+        own = {key: of[kept] for key, of in options.items()}
+        fitted = clone(model).fit(_safe_indexing(X, kept), labels[kept], **own)
+        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
+        errors[left_out] = predicted.reshape(labels[left_out].shape) - labels[left_out]
+    return errors.reshape(len(labels), -1)
+
+
+def forecast_from_errors(
+    errors: Matrix, labels: Matrix, *, kind: Kind, separation: Separation, n_target: float, names: Sequence[str] = ()
+) -> list[Forecast]:
+    """Return one forecast per output from errors (n, K) on source rows that the model was not fitted to."""
+    squares = np.square(errors)
+    mean, spread = squares.mean(axis=0), labels.reshape(len(labels), -1).std(axis=0)
+    variation = squares.var(axis=0) / np.square(np.where(mean > 0.0, mean, 1.0))
+    return [
+        forecast_error(
+            sqrt(mean[k]),
+            kind=kind,
+            separation=separation,
+            label_spread=float(spread[k]),
+            n_source=len(errors),
+            n_target=n_target,
+            variation=float(variation[k]),
+            name=names[k] if names else "",
+        )
+        for k in range(errors.shape[1])
+    ]
+
+
+def refuse_training_rows(rows: Literal["held-out", "training"]) -> None:
+    """Raise InputError for a forecast from rows that a network was trained on: their error is too small."""
+    if rows != "held-out":
+        raise InputError(
+            "the expected RMSE of a network needs source rows that it was not trained on, because its error on "
+            f"training rows can be ten times too small, got source_rows={rows!r}; pass held-out rows as the source"
+        )
