@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyspar.core.moments import column_norms
+from pyspar.sources import moments_of
 from pyspar.theory import Moments, Spectrum, fit_ols
 
 
@@ -129,3 +132,19 @@ def test_fewer_rows_than_columns_have_the_spectrum_of_an_svd(rng, smallest):
     np.testing.assert_allclose(ours.lam, truth, rtol=max(1e-10, 1e-14 / smallest))
     np.testing.assert_allclose(ours.V.T @ ours.V, np.eye(20), atol=1e-14)
     np.testing.assert_allclose(V @ (V.T @ ours.V), ours.V, atol=max(1e-12, 1e-14 / smallest))
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+@pytest.mark.parametrize("weak", [1e-4, 1e-7, 1e-10, 0.0])
+def test_directions_that_the_product_does_not_resolve_are_measured_from_the_rows(rng, n, weak):
+    """Some columns are sums of others, up to a share; singular values have the accuracy of an SVD of the rows."""
+    X = rng.normal(size=(n, 12)) * np.geomspace(1.0, 1e6, 12) + rng.normal(size=12)
+    for j in (3, 7):
+        X[:, j] = X[:, 0] * 2.0 - X[:, 1] + weak * rng.normal(size=n)
+    for rows, data in ((X, X), (sp.csr_array(X), X), (X[:, ::-1], X[:, ::-1])):
+        found = moments_of(rows)
+        ours = np.linalg.svd(found.root_about(None) / column_norms(found.root_about(None)), compute_uv=False)
+        centred = data - data.mean(axis=0)
+        expected = np.linalg.svd(centred / np.linalg.norm(centred, axis=0), compute_uv=False)
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-13)
+    assert Spectrum.of(Moments.of(X)).rank == (10 if weak == 0.0 else 12)

@@ -251,3 +251,33 @@ def test_the_best_penalty_is_found_when_many_rows_make_it_small(rows):
     evidence = maximum_evidence(data)
     assert evidence.limit == ("interior",)
     assert (evidence.tau / evidence.sigma)[0] * np.sqrt(1.0 / rows) == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(("n", "d"), [(3, 2), (6, 5), (11, 10)])
+def test_an_exact_fit_without_a_spare_row_is_no_evidence_of_zero_noise(n, d):
+    """With as many weights as rows every label is fitted, so the estimated noise must not be zero."""
+    ratios = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(n, d)), rng.normal(size=(400, d))
+        w = rng.normal(size=d) / np.sqrt(d)
+        est = BayesSpARRegressor().fit(X, X @ w + rng.normal(size=n))
+        forecast = est.expected_rmse(Z)
+        assert forecast.interval95[1] > forecast.interval95[0] > 0.0
+        ratios.append(forecast.rmse / np.sqrt(np.mean((Z @ w - est.predict(Z)) ** 2) + 1.0))
+    assert 0.7 < np.median(ratios) < 1.3
+
+
+def test_an_exact_fit_has_the_posterior_mean_of_the_noise():
+    X, y = problem(1, 8, 12, size=0.3)
+    fit = fit_ridge(Moments.of(X, y), fit_intercept=False)
+    assert fit.limit == ("exact-fit",)
+    lam, U = np.linalg.svd(X)[1], np.linalg.svd(X)[0]
+    # By brute force, for a uniform prior of the share 1 / (1 + odds) of the labels' variance that is explained.
+    kappa = np.geomspace(1e-12, 1e12, 20_001) * lam[0] ** 2
+    kept = kappa[:, None] / (kappa[:, None] + lam**2)
+    misfit = kept @ np.square(U.T @ y)
+    odds = kappa * 8 / np.sum(lam**2)
+    weight = np.exp(-4.0 * np.log(misfit) + 0.5 * np.log(kept).sum(axis=1)) * odds / (1.0 + odds) ** 2
+    assert fit.sigma2[0] == pytest.approx(weight @ misfit / weight.sum() / 8, rel=0.02)
+    assert fit.tau2[0] == pytest.approx(fit.sigma2[0] / (fit.kappa[0] * lam[0] ** 2))

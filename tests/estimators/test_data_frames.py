@@ -58,7 +58,7 @@ def test_polars_gives_the_numbers_of_pandas_throughout(frames):
                 "names": [*map(str, inspection.columns), *(finding.code for finding in inspection.findings)],
                 "source": [any_regressor.outputs[0].home, any_regressor.separation.auc, any_regressor.columns],
                 "codes": [finding.code for finding in any_regressor.findings],
-                "rows": rows_to_label(pipe, Z2, 5, strategy="greedy").rows.tolist(),
+                "rows": rows_to_label(pipe, Z2, 5).rows.tolist(),
                 "names_in": [list(fixed.feature_names_in_), encoded.features_.transform(Z2[:1]).shape],
             }
         )

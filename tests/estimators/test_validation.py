@@ -346,3 +346,25 @@ def test_a_row_of_weight_zero_is_outside_the_range_of_the_labels(rng):
     weights = np.where(np.arange(30) < 2, 0.0, 1.0)
     est = SpARRegressor().fit(X, y, weights)
     np.testing.assert_array_equal(est.label_range_, [y[2:].min(axis=0), y[2:].max(axis=0)])
+
+
+def test_a_frame_of_sparse_columns_is_fitted_as_a_sparse_matrix(rng):
+    X = np.where(rng.random((60, 4)) < 0.5, rng.normal(size=(60, 4)), 0.0)
+    y, dense = X.sum(axis=1) + rng.normal(size=60), pd.DataFrame(X, columns=list("abcd"))
+    frame = dense.astype(pd.SparseDtype(float, 0.0))
+    plain, ours = (BayesSpARRegressor().fit(rows, y).adapt(2.0 * rows) for rows in (dense, frame))
+    np.testing.assert_allclose(ours.coef_, plain.coef_, rtol=1e-9)
+    np.testing.assert_allclose(ours.predict(frame), plain.predict(dense), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["rows", "sparse", "torch"])
+def test_rows_of_weight_zero_are_ignored_in_every_kind_of_rows(rng, kind):
+    X, y, weight = rng.normal(size=(40, 3)), rng.normal(size=40), np.r_[0.0, 0.0, np.ones(38)]
+    X[0], X[1] = np.nan, np.inf
+    expected = BayesSpARRegressor().fit(X[2:], y[2:]).adapt(X[2:])
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        X, y, weight = torch.tensor(X), torch.tensor(y), torch.tensor(weight)
+    rows = csr_matrix(X) if kind == "sparse" else X
+    found = BayesSpARRegressor().fit(rows, y, weight)
+    np.testing.assert_allclose(found.coef_, expected.coef_source_, rtol=1e-8)

@@ -293,23 +293,28 @@ def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, e
     product = _product(blocks(), d)
     if not np.isfinite(product).all():
         return product, True  # the caller raises an error
-    lengths, unit, middle, is_centred = _unit_scatter(product, shift)
+    lengths, unit, middle, constant, is_centred = _unit_scatter(product, shift)
     factor, condition = _cholesky(unit)
     if exact and is_centred and condition < GRAM_SPREAD**2:
         squares, V = np.linalg.eigh(unit)
         weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
         factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
+    lengths[constant] = 0.0
     return _assemble_root(factor, unit, product[0, 0], shift + middle, lengths), is_centred
 
 
 def root_of_product(product: Matrix, shift: Vector) -> Matrix:
     """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
-    lengths, unit, middle, _ = _unit_scatter(product, shift)
+    lengths, unit, middle, constant, _ = _unit_scatter(product, shift)
+    lengths[constant] = 0.0
     return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, lengths)
 
 
-def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, bool]:
-    """Return lengths of the columns, their scatter at unit length, the mean minus the shift, and if that is small."""
+def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, Mask, bool]:
+    """Return the columns' lengths, scatter at unit length, mean minus shift, which are constant, and if that is small.
+
+    Constant columns have the length one and no overlaps, so that they do not make the scatter singular.
+    """
     weight, offset = product[0, 0], product[0, 1:]
     middle = offset / weight
     scatter = product[1:, 1:] - np.outer(offset, middle)
@@ -321,7 +326,8 @@ def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vecto
     lengths = np.sqrt(np.where(constant, 1.0, variation))
     unit = scatter / lengths[:, None] / lengths
     unit[constant] = unit[:, constant] = 0.0
-    return lengths, unit, middle, is_centred
+    unit[constant, constant] = 1.0
+    return lengths, unit, middle, constant, is_centred
 
 
 def _assemble_root(factor: Matrix | None, unit: Matrix, weight: float, mean: Vector, lengths: Vector) -> Matrix:
@@ -332,7 +338,6 @@ def _assemble_root(factor: Matrix | None, unit: Matrix, weight: float, mean: Vec
     root = np.zeros((len(factor) + 1, len(mean) + 1))
     root[0] = np.sqrt(weight) * np.concatenate([[1.0], mean])
     root[1:, 1:] = factor * lengths
-    root[1:, 1:][:, np.diag(unit) == 0.0] = 0.0  # eigenvectors are rounded, but a constant column must remain constant
     return root
 
 
