@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 
 from pyspar import TargetCorrection
+from pyspar.estimators.correction import compare_candidates
 
 PENALTIES = np.logspace(-3, 5, 17)
 
@@ -33,10 +34,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions of the target, and the fitted correction if the method has one."""
+    """Predictions of the target, and the fitted correction and 90 % intervals if the method has them."""
 
     prediction: np.ndarray
     fitted: TargetCorrection | None = None
+    interval: tuple[np.ndarray, np.ndarray] | None = None
 
 
 Method = Callable[[Case], Answer]
@@ -84,11 +86,6 @@ def residual_ridge(case: Case) -> Answer:
     return Answer(case.prediction + RidgeCV(PENALTIES).fit(case.Z[case.rows], case.residual).predict(case.Z))
 
 
-def target_ridge(case: Case) -> Answer:
-    """Fit RidgeCV on the labelled rows alone."""
-    return Answer(RidgeCV(PENALTIES).fit(case.Z[case.rows], case.labels).predict(case.Z))
-
-
 def correct(case: Case) -> Answer:
     """Correct the trained model; the features are the columns."""
     return _correct(case, case.prediction)
@@ -103,7 +100,8 @@ def _correct(case: Case, model: np.ndarray | dict[str, np.ndarray], **options: b
     labels[case.rows] = case.labels
     models = {name: Known(values) for name, values in model.items()} if isinstance(model, dict) else Known(model)
     fitted = TargetCorrection(models, **options).fit(case.Z, labels)
-    return Answer(fitted.predict(case.Z), fitted)
+    low, high = fitted.predict_interval(case.Z)
+    return Answer((low + high) / 2.0, fitted, (low, high))
 
 
 def _candidates(case: Case) -> dict[str, np.ndarray]:
@@ -118,9 +116,10 @@ def mapped(case: Case) -> Answer:
 
 def choose(case: Case) -> Answer:
     """Choose between the trained model and mapped columns with the labels, without a correction."""
-    fitted = _correct(case, _candidates(case)).fitted
-    assert fitted is not None
-    return Answer(_candidates(case)[fitted.chosen_])
+    labels = np.full((len(case.Z), 1), np.nan)
+    labels[case.rows, 0] = case.labels
+    columns = {name: values[:, None] for name, values in _candidates(case).items()}
+    return Answer(_candidates(case)[compare_candidates(columns, labels, np.ones(len(labels)))[1]])
 
 
 def average_and_correct(case: Case) -> Answer:
@@ -142,7 +141,6 @@ METHODS: dict[str, Method] = {
     "James-Stein offset": james_stein_offset,
     "line": line,
     "ridge on the residual": residual_ridge,
-    "target-only ridge": target_ridge,
 }
 CANDIDATES: dict[str, Method] = {
     "columns mapped": mapped,

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +157,14 @@ class Drift:
             outside_moment += float(share @ outside)
         return replace(self, moment=moment, outside_moment=outside_moment, rows=total)
 
+    def in_unit(self, unit: float) -> Drift:
+        """Return the posterior for labels and predictions that are multiplied by a factor."""
+        return replace(
+            self, mean=self.mean * unit, covariance=self.covariance * unit**2, noise2=self.noise2 * unit**2,
+            outside_variance=self.outside_variance * unit**2,
+            log_evidence=self.log_evidence - self.degrees * float(np.log(unit)),
+        )  # fmt: skip
+
     def expected_variance(self) -> float:
         """Return the mean over the target of the squared uncertainty of the correction, without noise."""
         known = float(np.einsum("ij,ij->", self.covariance, self.moment))
@@ -219,21 +227,12 @@ def fit_drift(
     directions = _directions(rows * precision[:, None])
     along = rows @ directions
     average = _average(along * precision[:, None], line * precision[:, None], residual * precision, total)
-    left = np.sqrt(label_weights) * (residual - np.hstack([line, along]) @ average.mean)
+    left = np.sqrt(label_weights) * (residual - np.hstack([line, along]) @ average["mean"])
     drift = Drift(
-        coordinates=at,
-        directions=directions,
-        mean=average.mean * unit,
-        covariance=average.covariance * unit**2,
-        outside_variance=average.outside * unit**2,
-        noise2=average.noise2 * unit**2,
-        degrees=total,
-        probability=average.probability,
-        label_weights=label_weights,
-        log_evidence=average.log_evidence - total * np.log(unit),
-        kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)),
-        moment=np.empty(0), outside_moment=0.0, rows=0.0,
+        at, directions, **average, degrees=total, label_weights=label_weights,
+        kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)), moment=np.empty(0), outside_moment=0.0, rows=0.0,
     )  # fmt: skip
+    drift = drift.in_unit(unit)
     return drift.on(target_features, target_prediction, target_counts)
 
 
@@ -267,18 +266,8 @@ def weigh_labels(residual: Array, counts: Array) -> Array:
     return np.asarray(weights[at])
 
 
-@dataclass(frozen=True, eq=False)
-class _Average:
-    mean: Array
-    covariance: Array
-    outside: float
-    noise2: float
-    probability: Array
-    log_evidence: float
-
-
-def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
-    """Average the posterior over all models; the columns of ``along`` are orthogonal, and the noise has variance s^2.
+def _average(along: Array, line: Array, residual: Array, n: float) -> dict[str, Any]:
+    """Average the posterior over all models; return fields of ``Drift``. The columns of ``along`` are orthogonal.
 
     Offset and slope are integrated out for each size of the function, so that only 2 x 2 matrices are inverted.
     """
@@ -317,7 +306,10 @@ def _average(along: Array, line: Array, residual: Array, n: float) -> _Average:
         noise += float(share.sum())
     no_line = [float(probability[:, pairs[:, k] == 0.0].sum()) for k in (0, 1)]
     zero = np.array([probability[0, 0], *no_line, float(probability[0].sum())])
-    return _Average(mean, second - np.outer(mean, mean), outside, noise, np.clip(1.0 - zero, 0.0, 1.0), total)
+    return {
+        "mean": mean, "covariance": second - np.outer(mean, mean), "outside_variance": outside, "noise2": noise,
+        "probability": np.clip(1.0 - zero, 0.0, 1.0), "log_evidence": total,
+    }  # fmt: skip
 
 
 def _posterior(log_evidence: Array, pairs: Array) -> tuple[Array, float]:

@@ -7,7 +7,6 @@ candidates, predicts with their average, and describes the drift. :mod:`pyspar.e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -110,12 +109,10 @@ class LabelForecast:
     rmse: float
     interval80: tuple[float, float]
     interval95: tuple[float, float]
-    rmse_noiseless: float
     variance: float
     noise: float
     rmse_uncorrected: float
     n_labels: float
-    bias: float = 0.0
 
     def __float__(self) -> float:
         return self.rmse
@@ -134,17 +131,12 @@ class Candidate:
     rmse, standard_error : float
         The error on the labels before the correction. With several outputs, the errors of each are relative to the RMSE
         of the first candidate.
-    gain, gain_standard_error : float
-        The mean squared error of the first candidate minus that of this one; the standard error is that of the paired
-        differences.
     weight : float
         The share of this candidate, after its correction, in the predictions.
     """
 
     rmse: float
     standard_error: float
-    gain: float
-    gain_standard_error: float
     weight: float = 1.0
 
 
@@ -279,7 +271,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         new.drift_ = reports[new.chosen_][0] if y_ndim == 1 else reports[new.chosen_]
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
         new._y_ndim = y_ndim
-        new._between = np.average(new._correct(blocks)[2], axis=0, weights=counts)
+        new._between = np.zeros(labels.shape[1])
+        if len(new._parts) > 1:
+            new._between = np.average(new._correct(blocks)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
@@ -393,7 +387,7 @@ def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Arr
 
     Labels count by their weights (``weigh_labels``).
     """
-    first, *others = predictions
+    first = next(iter(predictions))
     known = np.isfinite(labels)
     weights = np.where(known, counts[:, None] * _common_weights({first: predictions[first]}, labels, counts), 0.0)
     squares = {name: np.where(known, np.square(labels - values), 0.0) for name, values in predictions.items()}
@@ -407,11 +401,12 @@ def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Arr
         variance = float((weights * np.square(values - mean)).sum() / max(total - 1.0, 1e-300))
         return mean, float(np.sqrt(variance / total))
 
-    found = {}
+    found, better = {}, []
     for name, values in squares.items():
-        (mse, error), gain = mean_and_error(values), mean_and_error(squares[first] - values)
-        found[name] = Candidate(float(np.sqrt(mse)), error / (2.0 * np.sqrt(mse)) if mse > 0.0 else 0.0, *gain)
-    better = [name for name in others if found[name].gain > found[name].gain_standard_error]
+        (mse, error), (gain, gain_error) = mean_and_error(values), mean_and_error(squares[first] - values)
+        found[name] = Candidate(float(np.sqrt(mse)), error / (2.0 * np.sqrt(mse)) if mse > 0.0 else 0.0)
+        if gain > gain_error:
+            better.append(name)
     return found, min(better, key=lambda name: found[name].rmse, default=first)
 
 
@@ -437,22 +432,16 @@ def _posterior_shares(log_evidence: dict[str, float]) -> dict[str, float]:
 
 def _average_forecasts(parts: list[tuple[float, LabelForecast]], between: float) -> LabelForecast:
     """Return the expected error of the average; the variance between the candidates is part of its uncertainty."""
-    first = parts[0][1]
+    best = max(parts, key=lambda part: part[0])[1]
     if len(parts) == 1:
-        return first
-
-    def average(value: Callable[[LabelForecast], float]) -> float:
-        return float(sum(share * value(forecast) ** 2 for share, forecast in parts)) + between
-
-    def ends(name: str) -> tuple[float, float]:
-        low, high = (float(np.sqrt(average(lambda f, i=i: getattr(f, name)[i]))) for i in (0, 1))  # type: ignore[misc]
-        return low, high
-
-    variance = average(lambda f: f.rmse_noiseless)
-    before = float(np.sqrt(average(lambda f: f.rmse_uncorrected) - between))
-    return LabelForecast(
-        "average", float(np.sqrt(average(lambda f: f.rmse))), ends("interval80"), ends("interval95"),
-        float(np.sqrt(variance)), variance, average(lambda f: np.sqrt(f.noise)) - between, before, first.n_labels,
+        return best
+    square = sum(share * forecast.rmse**2 for share, forecast in parts) + between
+    noise = sum(share * forecast.noise for share, forecast in parts)
+    ratio = float(np.sqrt(square)) / best.rmse
+    interval80, interval95 = ((low * ratio, high * ratio) for low, high in (best.interval80, best.interval95))
+    return replace(
+        best, name="average", rmse=best.rmse * ratio, interval80=interval80, interval95=interval95,
+        variance=square - noise, noise=noise,
     )  # fmt: skip
 
 
@@ -489,7 +478,7 @@ def forecast_error(drift: Drift, name: str) -> LabelForecast:
     square = variance + drift.noise2
     before = float(np.sqrt(square + float(drift.mean @ drift.moment @ drift.mean)))
     return LabelForecast(
-        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]), float(np.sqrt(variance)), variance,
+        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]), variance,
         drift.noise2, before, drift.degrees,
     )  # fmt: skip
 

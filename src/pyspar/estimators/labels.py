@@ -37,18 +37,10 @@ differs by these factors. Right labels of 436 real shifts were suspected in 2 of
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
-    """Rows to label, in an order whose first rows are also a choice of fewer rows.
+    """Rows to label, in an order whose first rows are also a choice of fewer rows."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Positions of the rows in the target.
-    reasons : tuple of str
-        The reason for each row.
-    """
-
-    rows: Positions
-    reasons: tuple[str, ...]
+    rows: Positions  # in the target
+    reasons: tuple[str, ...]  # one for each row
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,26 +56,20 @@ def rows_to_label(
 
     The target is divided into n intervals between quantiles of the prediction, and a random row of each is chosen.
     Without groups every row is equally probable, so the rows are also a fair sample to measure the error of the model.
+    The first row is in the middle interval, the next two in the middles of both halves, and so on.
 
     Parameters
     ----------
-    model : fitted regressor, or array of its predictions of shape (m,) or (m, K)
+    model : fitted regressor, torch module, or array of predictions of shape (m,) or (m, K)
         For several outputs, the first principal component of their standardised predictions is used.
     Z : array, sparse matrix or data frame of shape (m, D)
         Target rows, as for the model's ``predict``.
     n : int, default 10
-        The number of rows to choose.
     groups : array of shape (m,), optional
         The group of each row. No group gets a second row before every other group with rows left has one, and so on.
     exclude : iterable of row positions, or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     random_state : int, RandomState, Generator or None, default 0
-
-    Returns
-    -------
-    LabelChoice
-        The positions of the rows, with reasons. The first row is in the middle interval, the next two in the middles of
-        both halves, and so on, so that the first rows alone also cover the range of the predictions.
 
     Examples
     --------
