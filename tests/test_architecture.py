@@ -32,14 +32,12 @@ MAY = {
     "reporting": (LOWER | {"__init__", "inspection"}, {"scipy", "jinja2", "markupsafe", "matplotlib"}),
     "report": (LOWER | {"__init__"}, NUMERIC | {"sklearn", "jinja2", "markupsafe", "matplotlib"}),
     "nn": ({"core", "sources", "estimators", "persist", "shared"}, NUMERIC | {"torch"}),
-    "integrations": (LOWER | {"__init__", "nn", "reporting", "report"}, {"numpy", "sklearn", "torch"}),
-    "tables": (LOWER | {"inspection", "reporting", "report"}, {"numpy", "pandas", "pyarrow", "sklearn"}),
     "paper": (
         LOWER | {"__init__", "theory", "nn"},
         NUMERIC | {"pandas", "sklearn", "joblib", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
     "cli": (
-        LOWER | {"__init__", "inspection", "tables", "cells", "report", "nn", "paper"},
+        LOWER | {"__init__", "cells", "report", "reporting", "nn", "paper"},
         {"numpy", "pandas", "pyarrow", "sklearn", "rich", "typer"},
     ),
     "__main__": ({"cli", "shared"}, set()),

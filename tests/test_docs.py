@@ -143,14 +143,6 @@ def test_every_command_in_the_documentation_has_existing_options():
         command.make_context(name, arguments, resilient_parsing=True)
 
 
-def test_the_watch_example_raises_the_alarm_that_the_page_describes():
-    page, namespace = ROOT / "docs" / "forecasts.md", {}
-    for block in python_blocks(page):
-        run_block(block, namespace)
-    assert namespace["state"].alarm
-    assert f"{namespace['state'].adapted[0].rmse:.2f}" in page.read_text()
-
-
 def test_the_readme_or_the_pages_of_integrations_name_every_extra_for_users():
     pages = sorted((ROOT / "docs" / "integrations").glob("*.md"))
     text = "\n".join(page.read_text() for page in (README, *pages))

@@ -92,7 +92,7 @@ def test_the_command_without_its_extra_prints_the_pip_command(monkeypatch, capsy
     for name in [name for name in sys.modules if name.startswith("pyspar.cli")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr("pyspar.__main__.leave_at_once", lambda: None)
+    monkeypatch.setattr("pyspar.__main__._set_handler", lambda handler: None)
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2

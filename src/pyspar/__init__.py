@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
     from pyspar.inspection import Inspection, inspect
-    from pyspar.io.models import load, save
+    from pyspar.persist import load, save
     from pyspar.reporting import Report, report
 
 __version__ = "0.2.0"
@@ -44,11 +44,11 @@ _HOME = {
     "align": "pyspar.estimators.align",
     "expected_rmse": "pyspar.estimators.pipelines",
     "inspect": "pyspar.inspection",
-    "load": "pyspar.io.models",
+    "load": "pyspar.persist",
     "predict_interval": "pyspar.estimators.pipelines",
     "report": "pyspar.reporting",
     "rows_to_label": "pyspar.estimators.labels",
-    "save": "pyspar.io.models",
+    "save": "pyspar.persist",
 }
 
 _PACKAGES = ("core", "errors", "nn", "paper", "sources", "theory")
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOME[name]), name)
     if name in _PACKAGES:
         return import_module(f"pyspar.{name}")
-    from pyspar.wording import suggest_name
+    from pyspar.text import suggest_name
 
     hint = "" if name.startswith("_") else suggest_name(name, (*__all__, *_PACKAGES))
     raise AttributeError(f"module 'pyspar' has no attribute {name!r}{'; ' if hint else ''}{hint}")

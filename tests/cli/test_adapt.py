@@ -1,268 +1,255 @@
-"""``spar adapt``: the files that it writes and the numbers that it prints."""
+"""``spar adapt``, ``predict`` and ``inspect``: what is predicted, written, reported and saved."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import pyarrow
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyarrow import parquet
 
 import pyspar
-from pyspar.tables.adapt import adapt_files
-from pyspar.tables.inputs import Request
+from pyspar import BayesSpARRegressor
 
-LABEL = ("--label", "price")
-
-
-def lines_of(text, label):
-    """Return the text of the lines with a label; a label is printed on the first of its lines only."""
-    chosen, current = [], ""
-    for line in text.splitlines():
-        name, _, rest = line.partition("  ")
-        current = name.strip() or current
-        if current == label:
-            chosen.append(rest.strip())
-    return chosen
+HOME = ("--label", "price", "--id", "home")
+NUMBERS = ["area", "garden", "price"]
 
 
-def test_predictions_are_written_with_row_numbers(spar, files, source, target, tmp_path):
-    out = tmp_path / "p.csv"
-    result = spar("adapt", *files(source, target), *LABEL, "-o", out)
-    assert result.exit_code == 0, result.output
-    written = pd.read_csv(out)
-    assert list(written.columns) == ["row", "prediction", "low", "high"]
-    assert written["row"].tolist() == list(range(len(target)))
-    assert np.isfinite(written["prediction"]).all()
+@pytest.fixture
+def done(spar):
+    """Run a command that must succeed, and return its output."""
+
+    def run(*arguments):
+        result = spar(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
 
 
-def test_the_id_column_is_written_unchanged_and_is_not_a_feature(spar, files, source, target, tmp_path):
-    target.loc[3, "home"] = "NA"
-    target.loc[4, "home"] = "1e5"
-    out = tmp_path / "p.csv"
-    result = spar("adapt", *files(source, target), *LABEL, "--id", "home", "-o", out)
-    assert result.exit_code == 0, result.output
-    written = pd.read_csv(out, dtype=str, keep_default_na=False)
-    assert list(written.columns) == ["home", "prediction", "low", "high"]
-    assert written["home"].tolist() == target["home"].tolist()
-    assert "3 numeric, 1 categorical, 1 date" in result.stdout
+def test_predictions_have_ids_and_intervals_and_are_those_of_the_regressor(done, files, source, target, tmp_path):
+    X, Z = source[["area", "garden"]], target[["area", "garden"]]
+    done("adapt", *files(source[NUMBERS], target[NUMBERS]), "--label", "price", "-o", tmp_path / "p.csv")
+    mean, scale = X.mean(), X.std(ddof=0)
+    model = BayesSpARRegressor().fit((X - mean) / scale, source["price"]).adapt((Z - mean) / scale)
+    written = pd.read_csv(tmp_path / "p.csv")
+    assert list(written) == ["row", "prediction", "low", "high"]
+    np.testing.assert_allclose(written["prediction"], model.predict((Z - mean) / scale), rtol=1e-9)
+    np.testing.assert_allclose(written["low"], model.predict_interval((Z - mean) / scale)[0], rtol=1e-6)
+    assert (written["row"] == np.arange(80)).all()
 
 
-def test_the_account_has_the_expected_text(spar, files, source, target, tmp_path, monkeypatch, golden):
-    monkeypatch.chdir(tmp_path)
-    source.loc[:4, ["area", "sold"]] = None
-    source.loc[5:9, "town"] = None
-    target.loc[:1, ["area", "town", "sold"]] = None
-    target.loc[2:4, "town"] = "Trier"
-    target["garden"] = np.nan
-    source["remark"] = [f"seen by {i}" for i in range(len(source))]
-    source["empty"] = np.nan
-    source["country"] = "DE"
-    source["number"] = range(len(source))
-    target["number"] = range(len(target))
-    target["agent"] = "x"
-    files(source, target)
-    arguments = ("source.csv", "target.csv", *LABEL, "--id", "home", "-o", "p.csv", "--save", "m.skops")
-    texts = [f"$ spar adapt {' '.join(arguments)}\n{spar('adapt', *arguments).stdout}"]
-    numbers = ["area", "garden", "price"]
-    files(source[numbers].fillna(60), target[numbers].fillna(60).assign(garden=range(80)))
-    methods = (("spar",), ("ols",), ("ridge",), ("bayes", "--stream", "--alpha", "0.9"))
-    for method in methods:
-        options = ("source.csv", "target.csv", *LABEL, "--method", *method)
-        texts.append(f"$ spar adapt {' '.join(options)}\n{spar('adapt', *options).stdout}")
-    golden("cli-adapt", "\n".join(texts))
-
-
-def test_the_account_names_every_column_that_is_imputed_ignored_or_unseen(spar, files, source, target):
-    source.loc[:4, "area"] = np.nan
-    target.loc[:1, "area"] = np.nan
-    target.loc[:2, "town"] = "Trier"
-    source["remark"] = [f"seen by {i}" for i in range(len(source))]
-    source["empty"] = np.nan
-    source["country"] = "DE"
-    target["agent"] = "x"
-    result = spar("adapt", *files(source, target.drop(columns="price")), *LABEL, "--id", "home")
-    assert result.exit_code == 0, result.output
-    assert lines_of(result.stdout, "rows") == ["120 source, 80 target"]
-    assert lines_of(result.stdout, "imputed")[0].startswith("area: 5 source, 2 target")
-    (unseen,) = lines_of(result.stdout, "unseen")
-    assert unseen.startswith("town: 3 target rows")
-    assert "'Trier'" in unseen
-    ignored = [line.partition(":")[0] for line in lines_of(result.stdout, "ignored")]
-    assert ignored == ["remark", "empty", "country", "agent"]
-    assert lines_of(result.stdout, "measured") == []
-    assert result.stderr == ""
-
-
-def test_the_account_prints_the_expected_and_true_errors(spar, files, source, target):
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "npy"])
+def test_predictions_are_the_same_in_every_format(done, files, source, target, tmp_path, ending):
     paths = files(source, target)
-    for method in ("bayes", "spar", "ols", "ridge"):
-        account = adapt_files(Request(*map(Path, paths), "price"), method=method)
-        out = spar("adapt", *paths, *LABEL, "--method", method).stdout
-        expected, true, noise = (" ".join(lines_of(out, name)) for name in ("expected", "measured", "noise"))
-        low, high = account.after.interval95
-        assert f"{account.after.rmse:,.4g} ({method}; 95 %: {low:,.4g} to {high:,.4g})" in expected
-        assert f"{account.scored.model.rmse:,.4g} ({method})" in true
-        assert f" {account.scored.model.n} " in true
-        for text, rmse in (
-            (expected, account.before.rmse),
-            (true, account.scored.least_squares.rmse),
-        ):
-            assert (f"{rmse:,.4g} (least squares) →" in text) == (method != "ols")
-        assert noise.startswith(f"{np.sqrt(account.after.noise):.4g} ")
-        assert 20 < np.sqrt(account.after.noise) < 40  # the labels have noise of 30
-        if method == "bayes":
-            (line,) = lines_of(out, "method")
-            assert f"{account.chosen}: {account.directions.removed} of {account.directions.total} " in line
-            assert f"{account.directions.shrunk} " in line
+    done("adapt", *paths, *HOME, "-o", tmp_path / "p.csv")
+    done("adapt", *paths, *(HOME if ending != "npy" else (*HOME[:2], "--drop", "home")), "-o", tmp_path / f"q.{ending}")
+    expected, path = pd.read_csv(tmp_path / "p.csv", dtype={"home": str}), tmp_path / f"q.{ending}"
+    if ending == "npy":
+        np.testing.assert_allclose(np.load(path), expected["prediction"], rtol=1e-12)
+        return
+    read = (
+        pd.read_parquet
+        if ending == "parquet"
+        else lambda p: pd.read_csv(p, sep="\t" if ending == "tsv" else ",", dtype={"home": str})
+    )
+    got = read(path)
+    assert list(got["home"]) == list(target["home"])  # leading zeros survive
+    np.testing.assert_array_equal(got["prediction"], expected["prediction"])
 
 
-def test_labels_of_the_target_only_score_the_predictions(spar, files, source, target, tmp_path):
-    plain, labelled = tmp_path / "plain.csv", tmp_path / "labelled.csv"
-    without = spar("adapt", *files(source, target.drop(columns="price")), *LABEL, "-o", plain)
-    target["price"] = -1e6 * target["price"]
-    result = spar("adapt", *files(source, target), *LABEL, "-o", labelled)
-    assert without.exit_code == result.exit_code == 0
-    assert plain.read_text() == labelled.read_text()
-    assert lines_of(result.stdout, "measured")
+IDS = {
+    "zeros": [f"{row:05d}" for row in range(80)],
+    "large": [2**63 - 1 - row for row in range(80)],
+    "null": [None, *range(2**53 + 1, 2**53 + 80)],
+    "text": ["NA", "true", "1e5", "=1+1", 'ü,;"x"', *map(str, range(75))],
+}
 
 
-@pytest.mark.parametrize("method", ["ols", "ridge"])
-def test_other_methods_do_not_use_the_target(spar, files, source, target, tmp_path, method):
-    numbers = ["area", "garden", "price"]
-    predictions = []
-    for name, rows in (("all", target), ("few", target[:20])):
-        out = tmp_path / f"{name}.npy"
-        result = spar("adapt", *files(source[numbers], rows[numbers]), *LABEL, "--method", method, "-o", out)
-        assert result.exit_code == 0, result.output
-        predictions.append(np.load(out))
-    np.testing.assert_allclose(predictions[0][:20], predictions[1])
+@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ids_survive_exactly(done, source, target, tmp_path, kind, stream, ending):
+    table = pa.Table.from_pandas(target[["area", "garden"]]).append_column("key", pa.array(IDS[kind]))
+    paths = tmp_path / "s.parquet", tmp_path / f"t.{ending}"
+    source[NUMBERS].to_parquet(paths[0])
+    if ending == "parquet":
+        pq.write_table(table, paths[1])
+    else:
+        pd.DataFrame(table.to_pydict(), dtype=object).to_csv(paths[1], index=False)
+    done("adapt", *paths, "--label", "price", "--id", "key", "-o", tmp_path / f"p.{ending}", *stream)
+    if ending == "parquet":
+        assert pq.read_table(tmp_path / "p.parquet")["key"].to_pylist() == IDS[kind]
+    else:
+        written = pd.read_csv(tmp_path / "p.csv", dtype=str, keep_default_na=False)["key"]
+        assert list(written) == ["" if key is None else str(key) for key in IDS[kind]]
 
 
-@pytest.mark.parametrize("method", ["bayes", "spar", "ols", "ridge"])
-def test_a_saved_pipeline_predicts_the_same_from_the_raw_table(spar, files, source, target, tmp_path, method):
-    source.loc[:4, ["area", "sold"]] = None
-    source.loc[5:9, "town"] = None
-    target.loc[:2, ["area", "town", "sold"]] = None
-    target.loc[3, "town"] = "Trier"
-    paths, out, model = files(source, target), tmp_path / "p.npy", tmp_path / "m.skops"
-    result = spar("adapt", *paths, *LABEL, "--method", method, "-o", out, "--save", model)
-    assert result.exit_code == 0, result.output
-    again = pyspar.load(model).predict(pd.read_csv(paths[1]))
-    np.testing.assert_allclose(again, np.load(out), rtol=1e-12)
+def test_a_stream_gives_the_numbers_of_memory(done, files, source, target, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 3000)
+    columns = [*NUMBERS, "sold", "lift"]
+    source, target = source[columns].copy(), target[columns].copy()
+    source.loc[::11, "area"] = None
+    target.loc[::7, "garden"] = None
+    paths, arguments = files(source, target), ("--label", "price", "--json")
+    memory = json.loads(done("adapt", *paths, *arguments, "-o", tmp_path / "a.csv"))
+    saved = ("--save-model", tmp_path / "m.skops")
+    stream = json.loads(done("adapt", *paths, *arguments, "--stream", "-o", tmp_path / "b.csv", *saved))
+    a, b = pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv")
+    np.testing.assert_allclose(b["prediction"], a["prediction"], rtol=1e-8)
+    np.testing.assert_allclose(b["low"], a["low"], rtol=1e-6)
+    assert stream["data"] == memory["data"]
+    np.testing.assert_allclose(stream["expected"]["rmse"], memory["expected"]["rmse"], rtol=1e-3)
+    np.testing.assert_allclose(stream["measured"]["rmse"], memory["measured"]["rmse"], rtol=1e-8)
+    done("predict", tmp_path / "m.skops", paths[1], "-o", tmp_path / "c.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "c.csv")["prediction"], b["prediction"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npy"])
-def test_predictions_are_the_same_in_every_format(spar, files, source, target, tmp_path, suffix):
-    out = tmp_path / f"p{suffix}"
-    result = spar("adapt", *files(source, target), *LABEL, "-o", out)
-    reference = tmp_path / "reference.npy"
-    assert result.exit_code == spar("adapt", *files(source, target), *LABEL, "-o", reference).exit_code == 0
-    readers = {".csv": pd.read_csv, ".tsv": lambda p: pd.read_csv(p, sep="\t"), ".parquet": pd.read_parquet}
-    written = np.load(out) if suffix == ".npy" else readers[suffix](out)["prediction"].to_numpy()
-    np.testing.assert_allclose(written, np.load(reference), rtol=1e-14)
+def test_the_result_names_every_column_that_is_imputed_ignored_or_unseen(done, files, source, target):
+    source = source.assign(note=[f"text {row}" for row in range(120)], same=3, empty=None)
+    source.loc[[1, 2], "area"] = None
+    target = target.assign(note="x", same=4, town="Trier", more=1.0)
+    text = done("adapt", *files(source, target), *HOME)
+    for part in (
+        "area: 2 source, 0 target, with the source mean",
+        "note: free text (120 different values in 120 rows)",
+        "same: constant in the source (3)",
+        "same: constant in the source, but 80 of 80 target rows have another value",
+        "empty: no values in the source",
+        "more: only in the target",
+        "Trier",
+        "3 numeric, 1 categorical, 1 date",
+    ):
+        assert part in text
+    result = json.loads(done("adapt", *files(source, target), *HOME, "--json"))
+    assert set(result["data"]["ignored"]) == {"note", "same", "empty", "more"}
 
 
-def test_fewer_rows_than_directions_is_a_note_and_not_a_warning(spar, files, source, target, recwarn):
-    paths = files(source[:4], target)
-    result = spar("adapt", *paths, *LABEL, "--method", "spar")
-    assert result.exit_code == 0, result.output
-    with pytest.warns(pyspar.SparWarning) as caught:
-        pyspar.SpARRegressor().fit(np.eye(4), np.arange(4.0))
-    start = str(caught[0].message)[:20]
-    assert len([line for line in lines_of(result.stdout, "note") if line.startswith(start)]) == 1
-    assert "Warning" not in result.output
-    assert not [w for w in recwarn if issubclass(w.category, pyspar.SparWarning)]
-    bayes = spar("adapt", *paths, *LABEL).stdout
-    assert "(bayes; 95 %" in " ".join(lines_of(bayes, "expected"))
-    assert not [line for line in lines_of(bayes, "note") if line.startswith(start)]
+def test_the_chosen_method_alone_is_fitted(done, files, source, target, tmp_path, monkeypatch):
+    fitted = []
+    for kind in (pyspar.BayesSpARRegressor, pyspar.SpARRegressor):
+        fit = kind.fit
+        monkeypatch.setattr(
+            kind, "fit", lambda self, *a, fit=fit, **k: fitted.append(type(self).__name__) or fit(self, *a, **k)
+        )
+    paths = files(source[NUMBERS], target[NUMBERS])
+    for method, expected in (
+        ("bayes", {"BayesSpARRegressor"}),
+        ("spar", {"SpARRegressor"}),
+        ("ols", {"SpARRegressor"}),
+        ("ridge", set()),
+    ):
+        fitted.clear()
+        done("adapt", *paths, "--label", "price", "--method", method, "-o", tmp_path / f"{method}.csv")
+        assert set(fitted) == expected
+    predictions = [
+        pd.read_csv(tmp_path / f"{method}.csv")["prediction"] for method in ("bayes", "spar", "ols", "ridge")
+    ]
+    assert all(not np.allclose(a, b) for a, b in pairwise(predictions))
 
 
-def test_a_single_target_row_is_enough(spar, files, source, target):
-    assert spar("adapt", *files(source, target[:1]), *LABEL).exit_code == 0
+def test_the_options_of_the_source_are_those_of_the_target_and_of_the_model(
+    done, spar, files, source, target, tmp_path
+):
+    plain = files(source[NUMBERS], target[NUMBERS])
+    done("adapt", *plain, "--label", "price", "-o", tmp_path / "expected.csv")
+    comma = [tmp_path / "s.tsv", tmp_path / "t.tsv"]
+    for path, table in zip(comma, (source, target)):
+        table[NUMBERS].replace({np.nan: "gone"}).to_csv(path, index=False, sep="\t", decimal=",", float_format="%.12f")
+    arguments = ("--label", "price", "--decimal", ",", "--na", "gone")
+    done("adapt", *comma, *arguments, "-o", tmp_path / "p.csv", "--save-model", tmp_path / "m.skops")
+    expected = pd.read_csv(tmp_path / "expected.csv")["prediction"]
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], expected, rtol=1e-8)
+    done("predict", tmp_path / "m.skops", comma[1], "-o", tmp_path / "q.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "q.csv")["prediction"], expected, rtol=1e-8)
+    (tmp_path / "q.csv").unlink()
+    # Cells with three digits after the comma would be thousands of a reader that guesses.
+    for path, table in zip(comma, (source, target)):
+        table[NUMBERS].to_csv(path, index=False, sep="\t", decimal=",", float_format="%.3f")
+    refused = spar("predict", tmp_path / "m.skops", plain[1], "-o", tmp_path / "q.csv")  # points where commas belong
+    assert refused.exit_code == 2
+    assert "--decimal" in refused.stderr
+    refused = spar("adapt", *comma, "--label", "price", "-o", tmp_path / "q.csv")
+    assert refused.exit_code == 2
+    assert "--decimal ," in refused.stderr
+    assert not (tmp_path / "q.csv").exists()
 
 
-def test_brackets_in_column_names_are_not_markup(spar, files, source, target):
-    source["[bold]x"] = np.nan
-    assert "[bold]x: " in spar("adapt", *files(source, target), *LABEL).stdout
+def test_a_saved_model_predicts_raw_frames_in_python(done, files, source, target, tmp_path):
+    saved = tmp_path / "m.skops"
+    done("adapt", *files(source, target), *HOME, "-o", tmp_path / "p.csv", "--save-model", saved)
+    expected, model = pd.read_csv(tmp_path / "p.csv")["prediction"], pyspar.load(saved)
+    np.testing.assert_allclose(model.predict(target), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(target.assign(sold=pd.to_datetime(target["sold"]))), expected, rtol=1e-12)
+    with pytest.raises(pyspar.InputError, match=r"lacks 1 of 5 .*'town'"):
+        model.predict(target.drop(columns="town"))
+    with pytest.raises(pyspar.InputError, match=r"'large' in column 'area'"):
+        model.predict(target.assign(area="large"))
+    with pytest.raises(pyspar.InputError, match="data frame"):
+        model.predict(target.to_numpy())
 
 
-def test_an_existing_output_is_replaced(spar, files, source, target, tmp_path):
-    out = tmp_path / "p.csv"
-    out.write_text("old")
-    assert spar("adapt", *files(source, target), *LABEL, "-o", out).exit_code == 0
-    assert out.read_text().startswith("row,prediction,low,high\n0,")
+def test_predict_scores_labels_before_it_writes(done, spar, files, source, target, tmp_path):
+    paths, saved, out = files(source, target.assign(note="x")), tmp_path / "m.skops", tmp_path / "p.csv"
+    done("adapt", *paths, *HOME, "--save-model", saved)
+    result = json.loads(done("predict", saved, paths[1], "-o", out, "--label", "price", "--id", "home", "--json"))
+    assert result["measured"]["rows"] == 80
+    assert list(pd.read_csv(out)) == ["home", "prediction", "low", "high"]
+    before = out.read_bytes()
+    for arguments in (("--label", "note"), ("--label", "prize"), ("--id", "hom"), ("--level", "2"), ("-o", paths[1])):
+        result = spar("predict", saved, paths[1], "-o", out, *arguments)
+        assert result.exit_code == 2, result.output
+        assert out.read_bytes() == before
+    assert len(pd.read_csv(paths[1])) == 80
 
 
-def test_rows_in_unseen_categories_are_reported_as_not_covered(spar, files, source, target):
-    target.loc[:29, "town"] = "Hof"
-    target.loc[30, "town"] = "Jena"
-    (line,) = lines_of(spar("adapt", *files(source, target), *LABEL).stdout, "not covered")
-    assert " 31 " in line
+def test_a_model_of_python_predicts_a_file(done, source, target, tmp_path):
+    X, y = source[["area", "garden"]], source["price"]
+    pyspar.save(BayesSpARRegressor().fit(X, y), tmp_path / "m.skops")
+    target.to_csv(tmp_path / "t.csv", index=False)
+    done("predict", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    expected = BayesSpARRegressor().fit(X, y).predict(target[["area", "garden"]])
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], expected)
 
 
-def test_the_share_of_the_target_outside_the_source_is_printed(spar, files, source, target):
-    columns = ["area", "town", "price"]
-    paths = files(source[columns], target[columns].assign(town="Trier"))
-    account = adapt_files(Request(*map(Path, paths), "price"))
-    (line,) = lines_of(spar("adapt", *paths, *LABEL).stdout, "outside")
-    assert account.judgement.outside > 0.01
-    assert line.startswith(f"{100 * account.judgement.outside:.1f} %")
+def test_arrays_are_named_by_position(done, source, target, tmp_path):
+    rows = source[["price", "area", "garden"]].to_numpy(), target[["area", "garden"]].to_numpy()
+    for name, array in zip(("s", "t"), rows):
+        np.save(tmp_path / f"{name}.npy", array)
+    paths = tmp_path / "s.npy", tmp_path / "t.npy"
+    for number, arguments in enumerate((("--label", "0"), ("--label", "x0", "--stream"), ("--label", "-3"))):
+        done("adapt", *paths, *arguments, "-o", tmp_path / f"{number}.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "1.npy"), np.load(tmp_path / "0.npy"), rtol=1e-9)
+    np.testing.assert_array_equal(np.load(tmp_path / "2.npy"), np.load(tmp_path / "0.npy"))
 
 
-def test_text_instead_of_target_labels_is_a_note(spar, files, source, target):
-    for stream in ((), ("--stream",)):
-        result = spar("adapt", *files(source, target.assign(price="to come")), *LABEL, *stream)
-        assert result.exit_code == 0, result.output
-        assert lines_of(result.stdout, "measured") == []
-        assert any("price" in note for note in lines_of(result.stdout, "note"))
+def test_implausible_predictions_are_a_serious_finding(done, files, source, target):
+    target = target.assign(area=target["area"] * 1e4)
+    assert "serious: " in done(
+        "adapt", *files(source, target), *HOME, "--method", "ols", "-o", files(source, target)[0] + ".p.csv"
+    )
 
 
-def test_long_lists_of_columns_are_shortened(spar, files, source, target):
-    empty = {f"empty{i}": np.nan for i in range(11)}
-    ignored = lines_of(spar("adapt", *files(source.assign(**empty), target), *LABEL, "--id", "home").stdout, "ignored")
-    assert len(ignored) == 9
-    assert "3" in ignored[-1]
+def test_inspect_prints_the_report_and_writes_the_page(done, files, source, target, tmp_path):
+    paths = files(source, target)
+    text = done("inspect", *paths, *HOME)
+    assert "120 source, 80 target" in text
+    report = json.loads(done("inspect", *paths, *HOME, "--json"))
+    assert report["data"]["label"] == "price"
+    assert report["outcome"]
+    done("inspect", *paths, *HOME, "--html", tmp_path / "r.html")
+    assert "<html" in (tmp_path / "r.html").read_text()
+    streamed = done("inspect", *files(source[NUMBERS], target[NUMBERS]), "--label", "price", "--stream")
+    assert "2 numeric" in streamed
 
 
-def test_values_out_of_range_are_refused_with_their_column(spar, files, source, target):
-    rows = target.assign(garden=1e147 * target["garden"])
-    result = spar("adapt", *files(source, rows), *LABEL, "--id", "home")
-    assert result.exit_code == 2
-    assert "column 'garden'" in result.stderr
-    assert "1e+60" in result.stderr
-
-
-def test_findings_about_moved_columns_and_implausible_predictions_are_reported(spar, files, tmp_path):
+def test_rows_of_one_group_stay_together(done, files, source, target):
     rng = np.random.default_rng(0)
-    source = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
-    source["price"] = 10.0 + source["a"] + 0.1 * rng.normal(size=60)
-    target = pd.DataFrame({"a": rng.normal(size=30) + 100.0, "b": rng.normal(size=30)})
-    result = spar("adapt", *files(source, target), *LABEL, "--method", "ols", "--json")
-    found = {finding["code"]: finding["text"] for finding in json.loads(result.stdout)["findings"]}
-    assert set(found) == {"SPAR009", "SPAR018"}
-    assert "'a'" in found["SPAR009"]
-    assert found["SPAR018"].startswith("30 of 30 ")
-    assert json.loads(spar("adapt", *files(source, source), *LABEL, "--json").stdout)["findings"] == []
-
-
-@pytest.mark.parametrize("kind", ["Int64", "UInt64", "Int32"])
-def test_integer_ids_with_a_missing_one_stay_exact_as_in_a_stream(spar, tmp_path, kind):
-    rng = np.random.default_rng(0)
-    first = 2**60 if kind != "Int32" else 7
-    ids = pd.array([*range(first, first + 19), None], dtype=kind)
-    pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "price"]).to_csv(tmp_path / "s.csv", index=False)
-    rows = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"]).assign(key=ids)
-    table = pyarrow.Table.from_pandas(rows).replace_schema_metadata()  # as other programs than pandas write it
-    parquet.write_table(table, tmp_path / "t.parquet")
-    for options in ([], ["--stream"]):
-        for out in (tmp_path / "p.csv", tmp_path / "p.parquet"):
-            paths = tmp_path / "s.csv", tmp_path / "t.parquet"
-            result = spar("adapt", *paths, *LABEL, "--id", "key", "-o", out, *options)
-            assert result.exit_code == 0, result.output
-        cells = pd.read_csv(tmp_path / "p.csv", dtype=str, keep_default_na=False)["key"]
-        assert cells.tolist() == [*map(str, ids[:19]), ""]
-        assert parquet.read_table(tmp_path / "p.parquet")["key"] == table["key"]
+    group = rng.integers(0, 12, 120)
+    source = source.assign(who=group, price=source["price"] + 300 * rng.normal(size=12)[group])
+    for method in ("bayes", "ridge"):
+        text = done("adapt", *files(source, target), *HOME, "--groups", "who", "--method", method)
+        assert "3 numeric" in text  # the groups are no feature

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from scipy.stats import kurtosis, skew
 
 from pyspar import Moments
-from pyspar.io.moments import read_moments_file, write_moments
 from pyspar.sources.sparse import moments_of_sparse
 
 
@@ -81,9 +80,3 @@ def test_tensors_with_an_outlier_of_weight_zero(rng):
     X[0], weight[0] = 1e15, 0.0
     found = moments_of_tensors(torch.as_tensor(X), None, torch.as_tensor(weight)).tails
     assert found == pytest.approx(Moments.of(X, sample_weight=weight).tails, rel=1e-6)
-
-
-def test_a_file_keeps_them(X, tmp_path):
-    for moments in (Moments.of(X[:, :4]), Moments.of(X[:, :4]).without_outputs()):
-        write_moments(moments, tmp_path / "m.npz")
-        assert np.array_equal(read_moments_file(tmp_path / "m.npz").moments.tails, moments.tails)

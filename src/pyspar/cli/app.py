@@ -1,10 +1,13 @@
-"""The commands of ``spar``: arguments, help texts, and a call of the function that does the work."""
+"""The commands of ``spar``: arguments and help texts. ``pyspar.cli.commands`` does the work."""
+
+# mypy: disable-error-code="valid-type"
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -12,15 +15,67 @@ import typer
 from typer.core import TyperGroup
 
 from pyspar import __version__
-from pyspar.cli import as_json, options, show
-from pyspar.cli.options import FILES
-from pyspar.errors import need
+from pyspar.cli.show import EXIT_CODES, handle_errors, list_result, print_json, print_lines
+from pyspar.errors import InputError, need
 from pyspar.paper.commands import data as paper_data
 from pyspar.paper.commands import reproduce as paper_reproduce
-from pyspar.terminal import EXIT_CODES, Progress, handle_errors, print_json, show_progress
+from pyspar.text import printable
 
-_UsageError: Any = typer.BadParameter.__base__
-"""The base of all errors in arguments. Its module depends on the version of typer."""
+FILES = (
+    "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .xlsx (the first sheet), .npy (a 2-D array "
+    "with columns x0, x1, ...). Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
+)
+Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge"])
+Assumption = StrEnum("Assumption", ["relation", "measurement"])
+BadCells = StrEnum("BadCells", ["stop", "impute"])
+_UsageError: Any = typer.BadParameter.__base__  # its module depends on the version of typer
+
+
+def _option(type_: Any, help: str, *names: str, **settings: Any) -> Any:
+    return Annotated[type_, typer.Option(*names, help=help, **settings)]
+
+
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.")]
+ModelOrSource = Annotated[Path, typer.Argument(metavar="MODEL_OR_SOURCE", help="A saved model, or labelled rows.")]
+Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels.")]
+Label = _option(str | None, "The label column; for .npy also its number, such as -1.")
+Identity = _option(str | None, "A column with the ids of the rows. It is not used as a feature.", "--id")
+Drop = _option(list[str] | None, "A column to ignore; may be repeated.")
+Category = _option(list[str] | None, "A column of categories even if it contains numbers; may be repeated.")
+Groups = _option(str | None, "A column with groups of rows, such as patients, that cross-validation keeps together.")
+TargetGroups = _option(str | None, "A column of TARGET with groups, over which the rows are spread.")
+Labels = _option(Path | None, "Labels of TARGET rows, which correct the model: the file of spar label, filled in.")
+UseLabels = _option(
+    bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
+)
+MethodOption = _option(
+    Method, "bayes (ridge, adapted), spar (the paper's method), or ols and ridge, which are not adapted."
+)
+Assume = _option(
+    Assumption | None,
+    "What stays the same: the relation of features and label (the weights are adapted), or only the population, after "
+    "a change of the measurement (the columns are aligned). By default the relation; with target labels, these choose.",
+)
+Alpha = _option(
+    float | None,
+    "Confidence of the paper's rule in [0, 1]; by default 0.999 for spar, and no rule for bayes.",
+    min=0,
+    max=1,
+)
+Level = _option(float, "The probability that the interval of a row contains its label (columns low and high).")
+Sep = _option(str | None, "The separator of text files, such as ; or tab. By default it is found from the header.")
+Decimal = _option(str | None, "The decimal mark of text: a point by default, or a comma.")
+Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")
+Cells = _option(BadCells, "Text among numbers: stop and name the cells, or treat them as missing.")
+Unlabelled = _option(bool, "Ignore rows of SOURCE without a label.", "--drop-unlabelled")
+Stream = _option(bool, "Read in batches, and use numbers only. Automatic if the files need much memory.", "--stream")
+Predictions = _option(Path | None, "Predictions: .csv, .tsv, .parquet, or .npy without ids.", "--output", "-o")
+SaveModel = _option(Path | None, "The model as .skops, for spar predict and pyspar.load.", "--save-model")
+Html = _option(Path | None, "Write the report as one self-contained page.")
+RowsToLabel = _option(int, "The number of rows to label.", "--rows", min=1)
+LabelOutput = _option(Path | None, "The rows to label: .csv, .tsv or .parquet.", "--output", "-o")
+Json = _option(bool, "Print the result as JSON on stdout, and nothing else. Errors go to stderr.", "--json")
+Debug = _option(bool, "Show the traceback of an error.", "--debug")
 
 
 class _Commands(TyperGroup):
@@ -34,237 +89,127 @@ class _Commands(TyperGroup):
             if "\n" in error.message:  # the help, because there are no arguments
                 error.show()
             else:
-                show.print_line(f"error: {_describe_usage_error(error)}", stderr=True)
+                command = "spar" if error.ctx is None else error.ctx.command_path
+                text = error.format_message().rstrip(".")
+                checked = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []  # of pydantic
+                text += "".join(f", got {each['input']!r}" for each in checked)
+                sys.stderr.write(f"error: {printable(text[:1].lower() + text[1:])}; see {command} --help\n")
         sys.exit(code)
 
 
 app = typer.Typer(
     name="spar",
     cls=_Commands,
-    help="Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
+    help="Adapt a regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
     no_args_is_help=True,
     rich_markup_mode=None,  # the tables of rich cut off long names of options in a narrow terminal
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXIT_CODES,
 )
-app.add_typer(paper_data.app, short_help="List, find and check the data sets of the paper.")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"spar {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def main(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", is_eager=True, callback=lambda wanted: _print_version(wanted), help="Show the version."
-        ),
-    ] = False,
+    version: _option(bool, "Show the version.", "--version", is_eager=True, callback=_print_version) = False,
 ) -> None:
-    """Adapt a linear regression to a table of unlabelled rows: the Spectral Adapted Regressor."""
+    """Adapt a regression to a table of unlabelled rows: the Spectral Adapted Regressor."""
 
 
 @app.command(
     help=f"Fit on SOURCE, adapt to TARGET, and predict its rows.\n\n{FILES}",
-    epilog="Example: spar adapt homes-2019.csv homes-2024.csv --label price --id listing -o predictions.csv "
-    "--save model.skops",
+    epilog="Example: spar adapt homes-2019.csv homes-2024.csv --label price --id listing -o predictions.csv",
 )
 def adapt(
-    source: options.Source,
-    target: options.Target,
-    label: options.Label = None,
-    method: Annotated[
-        options.Method,
-        typer.Option(
-            help="bayes (ridge, with features in units of their larger spread over source and target) or spar (the "
-            "paper's method); the others ignore the target."
-        ),
-    ] = options.Method.bayes,
-    alpha: options.Alpha = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids).")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="The fitted pipeline as .skops; read it with pyspar.load.")] = None,
-    features: options.Columns = options.Features.all,
-    identity: options.Identity = None,
-    drop: options.Drop = None,
-    categories: options.Category = None,
-    bad_cells: options.Cells = options.BadCells.stop,
-    drop_unlabelled: options.DropUnlabelled = False,
-    groups: options.Groups = None,
-    use_target_labels: Annotated[
-        bool,
-        typer.Option(
-            "--use-target-labels",
-            help="Correct the model with the labels of TARGET, which may be partly empty. By default they only score "
-            "the predictions.",
-        ),
-    ] = False,
-    labels: options.LabelFile = None,
-    level: options.Level = 0.9,
-    intervals: options.Intervals = True,
-    safe_csv: options.SafeCsv = False,
-    stream: options.Stream = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+    source: Source, target: Target, label: Label = None, output: Predictions = None, save_model: SaveModel = None,
+    method: MethodOption = Method.bayes, assume: Assume = None, alpha: Alpha = None, identity: Identity = None,
+    drop: Drop = None, category: Category = None, groups: Groups = None, labels: Labels = None,
+    use_target_labels: UseLabels = False, level: Level = 0.9, sep: Sep = None, decimal: Decimal = None, na: Na = None,
+    bad_cells: Cells = BadCells.stop, drop_unlabelled: Unlabelled = False, stream: Stream = False, json: Json = False,
+    debug: Debug = False,
+) -> None:  # fmt: skip
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
     given = locals()
 
-    def work(tables: Any, progress: Progress) -> Any:
-        return tables.adapt_files(
-            _make_request(tables, given), method=method, save=save, use_target_labels=use_target_labels,
-            output=tables.Output(output, level if intervals else None, safe_csv), progress=progress,
+    def work(commands: Any) -> Any:
+        use_labels = use_target_labels or labels is not None
+        return commands.adapt(
+            _request(commands, given), method=method, alpha=alpha, assume=assume, use_labels=use_labels, output=output,
+            save_model=save_model, level=level,
         )  # fmt: skip
 
-    _run("adapt", work, json=json, debug=debug)
+    _run(work, json=json, debug=debug)
 
 
 @app.command(
     short_help="Forecast the error on TARGET, and say what to do.",
     help="Forecast the error on TARGET of a fit on SOURCE, and say what to do. Labels in TARGET do not change the "
-    f"forecast; what they show comes first.\n\n{FILES}",
-    epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --report report.html",
+    f"forecast; they show whether it holds.\n\n{FILES}",
+    epilog="Example: spar inspect homes-2019.csv homes-2024.csv --label price --html report.html",
 )
 def inspect(
-    source: options.Source,
-    target: options.Target,
-    label: options.Label = None,
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(help="Write the report: .html (one self-contained page) or .json (the numbers); may be repeated."),
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
-    alpha: options.Alpha = None,
-    features: options.Columns = options.Features.all,
-    identity: options.Identity = None,
-    drop: options.Drop = None,
-    categories: options.Category = None,
-    bad_cells: options.Cells = options.BadCells.stop,
-    drop_unlabelled: options.DropUnlabelled = False,
-    groups: options.Groups = None,
-    labels: options.LabelFile = None,
-    stream: options.Stream = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+    source: Source, target: Target, label: Label = None, html: Html = None, alpha: Alpha = None,
+    identity: Identity = None, drop: Drop = None, category: Category = None, groups: Groups = None,
+    labels: Labels = None, sep: Sep = None, decimal: Decimal = None, na: Na = None, bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: Unlabelled = False, stream: Stream = False, json: Json = False, debug: Debug = False,
+) -> None:  # fmt: skip
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
     given = locals()
-
-    def work(tables: Any, progress: Progress) -> Any:
-        request = _make_request(tables, given)
-        return tables.inspect_files(request, reports=tuple(report or ()), title=title, progress=progress)
-
-    _run("inspect", work, json=json, debug=debug, writes=bool(report))
-
-
-@app.command(
-    short_help="Reduce rows to the Moments that adapt and inspect need.",
-    help="Reduce the numeric columns of SOURCE to the Moments that adapt and inspect need. SOURCE is read once in "
-    "constant memory. Without --label the result is the summary of a target.\n\n"
-    "Files: .parquet (also a folder of them), .csv and .tsv (also .gz), .npy; .npz and .xlsx are read as a whole.",
-    epilog="Example: spar summarize sales-2019.parquet --label price -o sales-2019.npz",
-)
-def summarize(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Rows.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The summary as .npz.")],
-    label: Annotated[str | None, typer.Option(help="The label column.")] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(help="The columns to use, separated by commas or repeated. The default is all numeric columns."),
-    ] = None,
-    drop: options.Drop = None,
-    bad_cells: options.Cells = options.BadCells.stop,
-    drop_unlabelled: options.DropUnlabelled = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
-    """Reduce the rows of SOURCE to the Moments that adapt and inspect need."""
-
-    def work(tables: Any, progress: Progress) -> Any:
-        return tables.summarize_file(
-            source, output, label=label, features=features or (), drop=tuple(drop or ()),
-            bad_cells=bad_cells, drop_unlabelled=drop_unlabelled, progress=progress,
-        )  # fmt: skip
-
-    _run("summarize", work, json=json, debug=debug)
+    _run(lambda commands: commands.inspect(_request(commands, given), alpha=alpha, html=html), json=json, debug=debug)
 
 
 @app.command(
     short_help="Choose rows of TARGET to label.",
-    help="Choose rows of TARGET that cover the range of the predictions, and write them with an empty label column.\n\n"
-    f"{FILES}",
+    help="Choose rows of TARGET that cover the range of the predictions, and write them with an empty label column. "
+    f"Fill it in, and pass the file to spar adapt --labels.\n\n{FILES}",
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: options.ModelOrSource,
-    target: options.Target,
-    label: options.Label = None,
-    rows: Annotated[int, typer.Option(min=1, help="The number of rows to label.")] = 10,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The rows to label: .csv, .tsv or .parquet.")
-    ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="A column of TARGET with groups, over which the rows are spread.")
-    ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help="A column of TARGET with the cost of each label. Cheaper rows are preferred, rows without a cost are "
-            "not chosen."
-        ),
-    ] = None,
-    labels: options.LabelFile = None,
-    features: options.Columns = options.Features.all,
-    identity: options.Identity = None,
-    drop: options.Drop = None,
-    categories: options.Category = None,
-    bad_cells: options.Cells = options.BadCells.stop,
-    drop_unlabelled: options.DropUnlabelled = False,
-    safe_csv: options.SafeCsv = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+    source: ModelOrSource, target: Target, label: Label = None, rows: RowsToLabel = 10, output: LabelOutput = None,
+    identity: Identity = None, drop: Drop = None, category: Category = None, groups: TargetGroups = None,
+    labels: Labels = None, sep: Sep = None, decimal: Decimal = None, na: Na = None, bad_cells: Cells = BadCells.stop,
+    drop_unlabelled: Unlabelled = False, json: Json = False, debug: Debug = False,
+) -> None:  # fmt: skip
     """Choose rows of TARGET to label."""
-    given = locals()
+    given = {**locals(), "groups": None, "ignore": groups}
 
-    def work(tables: Any, progress: Progress) -> Any:
-        request = _make_request(tables, given)
-        return tables.label_files(request, n=rows, output=tables.Output(output, None, safe_csv), progress=progress)
+    def work(commands: Any) -> Any:
+        return commands.label(_request(commands, given), n=rows, groups=groups, output=output)
 
-    _run("label", work, json=json, debug=debug, writes=output is not None)
+    _run(work, json=json, debug=debug)
 
 
 @app.command(
-    help="Predict the rows of FILE with a saved MODEL, with intervals.\n\n" + FILES,
+    help=f"Predict the rows of FILE with a saved MODEL, with intervals. FILE is read as the source was.\n\n{FILES}",
     epilog="Example: spar predict model.skops homes-2025.csv --id listing -o predictions.csv",
 )
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save-model.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows to predict.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Predictions: .csv, .tsv, .parquet, or .npy (without ids and intervals)."),
-    ],
-    label: Annotated[str | None, typer.Option(help="A column with labels to score the predictions.")] = None,
-    identity: options.Identity = None,
-    bad_cells: options.Cells = options.BadCells.stop,
-    level: options.Level = 0.9,
-    intervals: options.Intervals = True,
-    safe_csv: options.SafeCsv = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+    output: _option(Path, "Predictions: .csv, .tsv, .parquet, or .npy without ids.", "--output", "-o"),
+    label: _option(str | None, "A column with labels to score the predictions.") = None,
+    identity: Identity = None, level: Level = 0.9, sep: Sep = None, decimal: Decimal = None, na: Na = None,
+    bad_cells: Cells = BadCells.stop, json: Json = False, debug: Debug = False,
+) -> None:  # fmt: skip
     """Predict the rows of FILE with a saved MODEL."""
 
-    def work(tables: Any, progress: Progress) -> Any:
-        return tables.predict_file(
-            model, file, tables.Output(output, level if intervals else None, safe_csv), label=label,
-            identity=identity, bad_cells=bad_cells, progress=progress,
+    def work(commands: Any) -> Any:
+        options = _read_options(commands, sep, decimal, na)
+        return commands.predict(
+            model, file, options=options, output=output, label=label, identity=identity, level=level,
+            impute=bad_cells == "impute",
         )  # fmt: skip
 
-    _run("predict", work, json=json, debug=debug)
+    _run(work, json=json, debug=debug)
 
 
+app.add_typer(paper_data.app, short_help="List, find and check the data sets of the paper.")
 app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of the paper.")(paper_reproduce.reproduce)
 
 
@@ -276,46 +221,35 @@ def run() -> None:
     app(prog_name="spar")
 
 
-def _make_request(tables: Any, given: dict[str, Any]) -> Any:
-    """Return the Request of a command. Its fields have the names of the parameters of the commands."""
-    values = {name: value for name, value in given.items() if name in tables.Request.__dataclass_fields__}
-    lists = {name: tuple(values[name] or ()) for name in ("drop", "categories")}
-    return tables.Request(**{**values, **lists})
+def _read_options(commands: Any, sep: str | None, decimal: str | None, na: list[str] | None) -> Any:
+    sep = {"tab": "\t", "\\t": "\t"}.get(sep or "", sep)
+    if sep is not None and len(sep) != 1:
+        raise InputError(f"--sep must be one character or tab, got {sep!r}")
+    if decimal not in (None, ".", ","):
+        raise InputError(f"--decimal must be . or a comma, got {decimal!r}")
+    return commands.ReadOptions(sep, decimal, tuple(na or ()))
 
 
-def _run(command: str, work: Callable[[Any, Progress], Any], *, json: bool, debug: bool, writes: bool = True) -> None:
-    """Do the work of a command with its module of ``tables``, and print its account as text or as JSON."""
-    with handle_errors(debug=debug), show_progress() as progress:
+def _request(commands: Any, given: dict[str, Any]) -> Any:
+    """Return the Request of a command, whose fields have the names of the options."""
+    options = _read_options(commands, given["sep"], given["decimal"], given["na"])
+    lists = {"drop": tuple(given["drop"] or ()), "category": tuple(given["category"] or ())}
+    values = {**given, **lists, "options": options, "impute": given["bad_cells"] == "impute"}
+    return commands.Request(**{name: values[name] for name in commands.Request.__dataclass_fields__ if name in values})
+
+
+def _run(work: Callable[[Any], Any], *, json: bool, debug: bool) -> None:
+    """Do the work of a command, and print its result as text or as JSON."""
+    with handle_errors(debug=debug):
         # Imported when a command runs, so that --help is fast and a missing package is named.
-        account = work(need(f"pyspar.tables.{command}", "cli"), progress)
-    with handle_errors(debug=debug, stopped=f"stopped; {'everything' if writes else 'nothing'} was written"):
-        list_lines, describe = _ACCOUNTS[command]
+        result = work(need("pyspar.cli.commands", "cli"))
+        report = result.pop("report", None)
         if json:
-            print_json(describe(account))
-        else:
-            show.print_lines(list_lines(account))
-
-
-_ACCOUNTS: dict[str, tuple[Callable[[Any], show.Lines], Callable[[Any], dict[str, Any]]]] = {
-    "adapt": (show.list_adapt, as_json.describe_adapt),
-    "inspect": (show.list_inspect, lambda account: account.document.as_dict()),
-    "summarize": (show.list_summarize, as_json.describe_summarize),
-    "label": (show.list_label, as_json.describe_label),
-    "predict": (show.list_predict, as_json.describe_predict),
-}
-"""How the account of each command is printed as text, and described as JSON."""
-
-
-def _describe_usage_error(error: Any) -> str:
-    """Return what is wrong with an argument, its value, and the help to read."""
-    text = error.format_message().replace("Value error, ", "").rstrip(".")
-    checked = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []  # by pydantic, without the value
-    text += "".join(f", got {each['input']!r}" for each in checked if repr(each["input"]) not in text)
-    command = "spar" if error.ctx is None else error.ctx.command_path
-    return f"{text[0].lower()}{text[1:]}; see {command} --help"
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"spar {__version__}")
-        raise typer.Exit
+            for name in ("wrote", "saved", "next step"):
+                result.pop(name, None)
+            own = {} if report is None else getattr(report, "to_dict", None) or report.as_dict  # temporary: as_dict
+            print_json({"version": __version__, **result, **(own() if callable(own) else own)})
+            return
+        if report is not None:
+            sys.stdout.write(f"{printable(str(report))}\n\n")
+        print_lines(list_result(result))

@@ -1,1 +1,1 @@
-"""Files: saved models, saved Moments, and atomic writes."""
+"""Old names of persist (temporary)."""

@@ -1,0 +1,228 @@
+"""Cells of files: text as numbers, dates and missing values, and messages that name file, column, row and cell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyspar.errors import InputError, need
+from pyspar.text import count_noun, list_some, suggest_name
+
+arrow, compute = need("pyarrow", "cli"), need("pyarrow.compute", "cli")
+
+MISSING_MARKS = (
+    "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "Null", "None",
+    "na", "n.a.", "N.A.", "-", "--", "?", ".",
+)  # fmt: skip
+"""Text that is a missing value in every column except the ids. ``--na`` adds others."""
+TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SUFFIXES = (*TEXT, ".parquet", ".xlsx", ".npy")
+MAX_VALUE = 1e60
+"""The estimators refuse larger values."""
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(inf|Inf|infinity)$"
+_LIKE_NUMBER = r"^[-+(]?\s?\p{Sc}?\s?[-+]?(\d{1,3}([.,' \x{a0}]\d{3})+|\d+)?([.,]\d*)?([eE][-+]?\d+)?\s?(%|\p{Sc})?\)?$"
+"""Numbers in any notation. A column with mostly such cells is numeric, and those with signs or separators are bad."""
+_LAYOUTS = {
+    "YYYY-MM-DD": (r"^(\d{4})-(\d{1,2})(?:-(\d{1,2}))?((?:[ T].*)?)$", (1, 2, 3)),
+    "YYYY/MM/DD": (r"^(\d{4})/(\d{1,2})/(\d{1,2})((?:[ T].*)?)$", (1, 2, 3)),
+    "DD.MM.YYYY": (r"^(\d{1,2})\.(\d{1,2})\.(\d{4})((?:[ T].*)?)$", (3, 2, 1)),
+}
+"""The layouts of dates, and the groups of year, month and day. 03/04/2021 is ambiguous and not read."""
+
+
+class ReadOptions(NamedTuple):
+    """How cells are written: the separator (None: from the header), the decimal mark, and further missing marks."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    na: tuple[str, ...] = ()
+
+
+PLAIN = ReadOptions()
+
+
+class BadCell(NamedTuple):
+    """A cell that is neither a value of the kind of its column nor missing."""
+
+    column: str
+    row: int
+    text: str
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that determines the format, in lower case.
+
+    >>> suffix_of(Path("rows.2024.CSV.gz"))
+    '.csv.gz'
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def describe_file(role: str, path: Path, column: str | None = None) -> str:
+    """Return the start of a message about a file."""
+    return f"{role} {str(path)!r}" + ("" if column is None else f", column {column!r}")
+
+
+def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
+    """Return row numbers: as a spreadsheet shows the file, and as data rows.
+
+    >>> describe_rows([3, 10], Path("homes.csv"))
+    'rows 5, 12 (the header is row 1; data rows 3, 10 counted from 0)'
+    """
+    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > limit else ""
+    data = ", ".join(str(row) for row in rows[:limit]) + more
+    if suffix_of(path) not in (*TEXT, ".xlsx"):
+        return f"row{plural} {data} (counted from 0)"
+    shown = ", ".join(str(row + 2) for row in rows[:limit]) + more
+    return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
+
+
+def suggest_column(name: str, names: Sequence[str]) -> str:
+    """Return the fix for a column that does not exist: similar names, or all names."""
+    return suggest_name(name, names) or f"the columns are {list_some(names, 12)}"
+
+
+def bad_cells_error(cells: Sequence[BadCell], file: Any, fix: str = "") -> InputError:
+    """Return an InputError that names the first three bad cells of an open file, and the options that help."""
+    listed = "; ".join(
+        f"{text[:40]!r} in column {name!r}, {describe_rows([row], file.path)}" for name, row, text in cells[:3]
+    )
+    texts, column = [cell.text for cell in cells], shlex.quote(cells[0].column)
+    hint = ""
+    if file.options.decimal != "," and any(re.fullmatch(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+", text) for text in texts):
+        hint = "if commas are decimal marks, pass --decimal ,; if they separate thousands, remove them; "
+    elif file.options.decimal == "," and any(re.fullmatch(r"[-+]?[\d,]+\.\d+", text) for text in texts):
+        hint = "if points are decimal marks, leave out --decimal ,; if they separate thousands, remove them; "
+    elif any(re.search(r"[%$€£¥]", text) for text in texts):
+        hint = "write numbers without currency and percent signs; "
+    mark = shlex.quote(texts[0]) if len(texts[0]) <= 20 else "TEXT"
+    fix = fix or (
+        f"correct the file; pass --bad-cells impute to treat such cells as missing, --na {mark} if this text means "
+        f"missing, --category {column} if the column has categories, or --drop {column}"
+    )
+    more = f"; and {len(cells) - 3:,} more" if len(cells) > 3 else ""
+    return InputError(
+        f"{describe_file(file.role, file.path)}: {count_noun(len(cells), 'bad cell')} among numbers or dates: "
+        f"{listed}{more}; {hint}{fix}"
+    )
+
+
+def is_number(kind: str) -> bool:
+    """Return whether cells of a kind become numbers: numbers, truth values and dates."""
+    return kind in ("number", "float32", "truth") or kind.startswith("date")
+
+
+def as_text(cells: Any, options: ReadOptions) -> Any:
+    """Return text cells without spaces at the ends, with null for the marks of missing values; None for other types."""
+    cells = cells.combine_chunks() if isinstance(cells, arrow.ChunkedArray) else cells
+    cells = cells.dictionary_decode() if arrow.types.is_dictionary(cells.type) else cells
+    if str(cells.type) not in ("string", "large_string", "string_view"):
+        return None
+    cells = compute.utf8_trim_whitespace(cells.cast(arrow.large_string()))
+    marks = arrow.array([*MISSING_MARKS, *options.na], cells.type)
+    return compute.if_else(compute.is_in(cells, marks), None, cells)
+
+
+def infer_kind(cells: Any, options: ReadOptions) -> str:
+    """Return the kind of a column: number, float32, truth, date with its layout, category, empty, or another type."""
+    types, kind = arrow.types, cells.type
+    if types.is_null(kind) or cells.null_count == len(cells):
+        return "empty"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "float32" if types.is_float32(kind) or types.is_float16(kind) else "number"
+    if types.is_boolean(kind):
+        return "truth"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return "date"
+    text = as_text(cells, options)
+    if text is None:
+        return f"type {kind}"
+    known = text.drop_null()
+    if not len(known):
+        return "empty"
+    if not _numbers_of_text(known, "number", options)[1]:
+        return "number"
+
+    def count(pattern: str) -> int:
+        return int(compute.sum(compute.match_substring_regex(known, pattern)).as_py())
+
+    if compute.all(compute.is_in(compute.utf8_lower(known), arrow.array(["true", "false"], known.type))).as_py():
+        return "truth"
+    for layout, (pattern, _) in _LAYOUTS.items():
+        if 2 * count(pattern) > len(known):
+            return f"date {layout}"
+    return "number" if 2 * count(_LIKE_NUMBER) > len(known) else "category"
+
+
+def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[tuple[int, str]]]:
+    """Return cells of a kind as float64 with NaN for missing and bad cells, and rows and texts of the bad cells.
+
+    Dates are days since 1970 in UTC, truth values are 1 and 0. Numbers that are not finite or too large are bad.
+    """
+    text = as_text(cells, options)
+    if text is None:
+        values, bad = _typed_numbers(cells, kind)
+    elif kind.startswith("date"):
+        values, bad = _days_of_text(text, kind.removeprefix("date").strip() or "YYYY-MM-DD")
+    else:
+        values, bad = _numbers_of_text(text, kind, options)
+    if len(large := np.flatnonzero(np.abs(values) > MAX_VALUE)):
+        bad = sorted([*bad, *((int(row), f"{values[row]:g}") for row in large)])
+        values = np.where(np.abs(values) > MAX_VALUE, np.nan, values)
+    return values, bad
+
+
+def _typed_numbers(cells: Any, kind: str) -> tuple[Any, list[tuple[int, str]]]:
+    cells = cells.combine_chunks() if isinstance(cells, arrow.ChunkedArray) else cells
+    is_date = arrow.types.is_timestamp(cells.type) or arrow.types.is_date(cells.type)
+    if is_date != kind.startswith("date") and cells.null_count < len(cells):  # another kind than in the source
+        rows = np.flatnonzero(np.asarray(cells.is_valid()))
+        return np.full(len(cells), np.nan), [(int(row), str(cells[int(row)])) for row in rows]
+    if is_date:
+        is_days = arrow.types.is_date32(cells.type)
+        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(getattr(cells.type, "unit", ""), 10**3)
+        days = cells.cast(arrow.int32() if is_days else arrow.int64()).cast(arrow.float64(), safe=False)
+        return days.to_numpy(zero_copy_only=False) / (1.0 if is_days else 86400.0 * per_second), []
+    return cells.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64), []
+
+
+def _numbers_of_text(text: Any, kind: str, options: ReadOptions) -> tuple[Any, list[tuple[int, str]]]:
+    plain = text
+    if kind == "truth":
+        lower = compute.utf8_lower(text)
+        plain = compute.if_else(
+            compute.equal(lower, "true"), "1", compute.if_else(compute.equal(lower, "false"), "0", text)
+        )
+    if options.decimal == ",":  # a point is then no decimal mark
+        plain = compute.replace_substring(compute.replace_substring(plain, ".", " "), ",", ".")
+    try:
+        return plain.cast(arrow.float64()).to_numpy(zero_copy_only=False), []
+    except arrow.ArrowInvalid:
+        is_valid = compute.fill_null(compute.match_substring_regex(plain, _NUMBER), True)
+    values = compute.if_else(is_valid, plain, None).cast(arrow.float64()).to_numpy(zero_copy_only=False)
+    return values, [(int(row), text[int(row)].as_py()) for row in np.flatnonzero(~np.asarray(is_valid))]
+
+
+def _days_of_text(text: Any, layout: str) -> tuple[Any, list[tuple[int, str]]]:
+    pattern, order = _LAYOUTS[layout]
+    encoded = text.dictionary_encode()
+    days = []
+    for cell in encoded.dictionary.to_pylist():
+        match = re.match(pattern, cell)
+        try:
+            year, month, day = (match[group] or "1" for group in order) if match else ("", "", "")
+            stamp = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{match[4] if match else ''}")
+            days.append((stamp.replace(tzinfo=stamp.tzinfo or UTC).timestamp()) / 86400.0)
+        except (ValueError, OverflowError):
+            days.append(np.nan)
+    codes = encoded.indices.fill_null(len(days)).to_numpy(zero_copy_only=False)
+    values = np.array([*days, np.nan])[codes]
+    rows = np.flatnonzero(np.isnan(values) & (codes < len(days)))
+    return values, [(int(row), text[int(row)].as_py()) for row in rows]

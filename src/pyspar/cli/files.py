@@ -1,0 +1,694 @@
+"""Tables of the command line: read and check two files, encode their columns, write predictions and rows to label.
+
+Only the source determines which columns are features, and of which kind. Cells are converted by ``pyspar.cells``, and
+the options of the source (decimal mark, separator, missing marks) are those of the target and of the saved model.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pyspar import cells
+from pyspar.cells import PLAIN, BadCell, ReadOptions, describe_file, describe_rows, is_number, suggest_column
+from pyspar.core.moments import Moments
+from pyspar.errors import InputError
+from pyspar.progress import progress_bar
+from pyspar.sources.files import RowFile, first_kinds, open_rows, reduce_rows
+from pyspar.text import count_noun, list_some
+
+MAX_CATEGORIES = 50
+"""The maximum number of features of a category column. The rarest categories share one of them."""
+MISSING_CATEGORY = "(missing)"
+OUTPUTS = (".csv", ".tsv", ".parquet", ".npy")
+ROW, REASON = "row", "reason"
+"""The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
+CONSTANT = "constant in the source"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Two files and how to read them, with the names of the options. ``ignore`` is a column that is no feature."""
+
+    source: Path
+    target: Path
+    label: str | None = None
+    identity: str | None = None
+    drop: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    groups: str | None = None
+    labels: Path | None = None
+    options: ReadOptions = PLAIN
+    impute: bool = False
+    drop_unlabelled: bool = False
+    stream: bool = False
+    ignore: str | None = None
+
+
+class Table(NamedTuple):
+    """Cells of a file in memory, as in the file; ``first`` is the number of the first row."""
+
+    file: RowFile
+    cells: Any
+    first: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.cells.column_names)
+
+    def kind(self, name: str) -> str:
+        return cells.infer_kind(self.cells[name], self.file.options)
+
+    def numbers(self, name: str, kind: str = "number") -> tuple[Any, list[BadCell]]:
+        """Return a column as numbers, and its bad cells, which are NaN."""
+        values, wrong = cells.to_numbers(self.cells[name], kind, self.file.options)
+        return values, [BadCell(name, self.first + row, text) for row, text in wrong]
+
+    def words(self, name: str) -> Any:
+        """Return a column as text, NaN where missing. Whole numbers have no decimal point."""
+        text = cells.as_text(self.cells[name], self.file.options)
+        text = self.cells[name].cast(pa.large_string()) if text is None else text
+        words = pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1").to_numpy(zero_copy_only=False).astype(object)
+        words[pd.isna(words)] = np.nan
+        return words
+
+    def labels(self, name: str, fix: str = "correct the labels") -> tuple[Any, list[BadCell]]:
+        """Return a column as labels, NaN where missing, and the bad cells; raise InputError if it is not numeric."""
+        kind = self.kind(name)
+        if kind != "empty" and (not is_number(kind) or kind.startswith("date")):
+            first = next(word for word in self.words(name) if isinstance(word, str))
+            where = describe_file(self.file.role, self.file.path, name)
+            raise InputError(
+                f"{where}: labels must be numbers, got {first[:40]!r}; correct them, or choose another column"
+            )
+        return self.numbers(name, "truth" if kind == "truth" else "number")
+
+    def known_labels(self, name: str) -> Any:
+        """Return a column as labels, NaN where missing; raise InputError for bad cells."""
+        values, bad = self.labels(name)
+        if bad:
+            raise cells.bad_cells_error(bad, self.file, "correct the labels")
+        return values
+
+    def groups(self, name: str) -> Any:
+        """Return a column as groups of rows, of which there must be two."""
+        check_column(name, "--groups", self.names, self.file.where)
+        words, where = self.words(name), describe_file(self.file.role, self.file.path, name)
+        if len(missing := np.flatnonzero(pd.isna(words)).tolist()):
+            rows = describe_rows(missing, self.file.path)
+            raise InputError(
+                f"{where}: {len(missing)} groups are missing, in {rows}; name these groups, or drop the rows"
+            )
+        if len(set(words)) < 2:
+            raise InputError(f"{where}: --groups needs two groups, got {words[0]!r} only")
+        return words
+
+
+def read_table(file: RowFile) -> Table:
+    """Read all rows of a file into memory."""
+    blocks: list[Any] = []
+    with progress_bar(f"reading the {file.role}", total=file.n_rows, unit="rows") as advance:
+        for block in file.read(file.names):
+            blocks.append(pa.Table.from_batches([block]))
+            advance(sum(map(len, blocks)))
+    if not sum(map(len, blocks)):
+        raise InputError(f"{file.where}: the file has a header and no rows")
+    return Table(file, pa.concat_tables(blocks, promote_options="permissive").combine_chunks())
+
+
+def check_column(name: str | None, option: str, names: Sequence[str], where: str) -> None:
+    """Raise InputError if the column that an option names does not exist. None means that it was not passed."""
+    if name is not None and name not in names:
+        raise InputError(f"{where}: no {option} column {name!r}; {suggest_column(name, names)}")
+
+
+def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> tuple[pd.DataFrame, list[str]]:
+    """Return columns of the given kinds as a data frame of numbers and text, and notes about bad cells.
+
+    Bad cells raise an InputError, or become missing with ``impute``.
+    """
+    columns: dict[str, Any] = {}
+    bad: dict[str, list[BadCell]] = {}
+    for name, kind in kinds.items():
+        columns[name], wrong = table.numbers(name, kind) if is_number(kind) else (table.words(name), [])
+        bad |= {name: wrong} if wrong else {}
+    if bad and not impute:
+        raise cells.bad_cells_error([cell for wrong in bad.values() for cell in wrong], table.file)
+    notes = [
+        f"{table.file.role}: {name}: {count_noun(len(wrong), 'bad cell is', 'bad cells are')} treated as missing "
+        f"({list_some(dict.fromkeys(cell.text for cell in wrong), 3, max_length=40)})"
+        for name, wrong in bad.items()
+    ]
+    frame = pd.DataFrame(columns, copy=False)
+    # float32 only if all numbers have that precision, so that rounding errors are recognised as such.
+    return frame.astype(np.float32) if set(kinds.values()) == {"float32"} else frame, notes
+
+
+class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Select the features of a data frame and convert them to numbers and text; the first step of a saved model.
+
+    ``kinds`` has the kind of each feature, ``label`` is the label column of the source, and ``sep``, ``decimal`` and
+    ``na`` are the options with which the source was read. A missing category is a category of its own if the source has
+    missing ones, otherwise the most frequent one.
+    """
+
+    def __init__(self, kinds: dict[str, str], label: str, sep: str | None, decimal: str | None, na: list[str]) -> None:
+        self.kinds, self.label, self.sep, self.decimal, self.na = kinds, label, sep, decimal, na
+
+    @classmethod
+    def of(cls, kinds: dict[str, str], label: str, options: ReadOptions) -> TableColumns:
+        return cls(kinds, label, options.sep, options.decimal, list(options.na))
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self.n_features_in_ = len(self.kinds)
+        self.feature_names_in_ = np.array(list(self.kinds), dtype=object)
+        categories = [name for name, kind in self.kinds.items() if not is_number(kind)]
+        self.fills_ = {
+            name: MISSING_CATEGORY if X[name].isna().any() else str(X[name].value_counts().index[0])
+            for name in categories
+        }
+        return self
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        if not hasattr(X, "columns"):
+            raise InputError(f"X must be a data frame with the columns {list_some(self.kinds)}, got {type(X).__name__}")
+        check_features(self.kinds, list(map(str, X.columns)), "X", "fit")
+        plain = {name for name, dtype in X.dtypes.items() if dtype in (np.float64, np.float32)}
+        others = {name: kind for name, kind in self.kinds.items() if not (is_number(kind) and name in plain)}
+        numbers = X[[name for name in self.kinds if name not in others]]
+        if not others:
+            return numbers
+        options = ReadOptions(self.sep, self.decimal, tuple(self.na))
+        file = RowFile(Path("X"), "rows", tuple(others), options, lambda names: iter(()))
+        table = Table(file, pa.Table.from_pandas(pd.DataFrame(X[list(others)]), preserve_index=False))
+        frame = convert(table, others)[0].set_axis(X.index).fillna(self.fills_)
+        return pd.concat([numbers, frame], axis=1)[list(self.kinds)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        return self.feature_names_in_
+
+
+def make_encoder(kinds: Mapping[str, str]) -> ColumnTransformer:
+    """Return the preprocessing: numbers are imputed by the source mean and scaled, categories are one-hot encoded."""
+    numbers = [name for name, kind in kinds.items() if is_number(kind)]
+    categories = [name for name, kind in kinds.items() if not is_number(kind)]
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False)
+    scale = Pipeline([("fill", SimpleImputer(keep_empty_features=True)), ("scale", StandardScaler())])
+    steps = [("numeric", scale, numbers), ("category", one_hot, categories)]
+    return ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0.0, verbose_feature_names_out=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Both files as a command computes with them: data frames X and Z, or Moments of encoded rows that were streamed.
+
+    ``labels`` are those of the target, NaN where unknown, or None. ``encoder`` is fitted for streamed files only.
+    """
+
+    request: Request
+    label: str
+    columns: TableColumns
+    encoder: ColumnTransformer
+    target: RowFile
+    n_source: int
+    n_target: int
+    X: Any
+    y: Any
+    Z: Any
+    groups: Any = None
+    labels: Any = None
+    target_cells: Any = None
+    notes: list[str] = field(default_factory=list)
+    ignored: dict[str, str] = field(default_factory=dict)
+    imputed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return self.columns.kinds
+
+    @property
+    def is_streamed(self) -> bool:
+        return isinstance(self.Z, Moments)
+
+
+def read_batches(
+    file: RowFile, columns: TableColumns, *, impute: bool, extra: Sequence[str]
+) -> Iterator[tuple[pd.DataFrame, Table]]:
+    """Yield rows of a file in batches: the features of a model, and the cells of these and of the extra columns."""
+    first, names = 0, list(dict.fromkeys([*columns.kinds, *extra]))
+    with progress_bar("predicting", total=file.n_rows, unit="rows") as advance:
+        for batch in file.read(names):
+            table = Table(file, pa.Table.from_batches([batch]), first)
+            yield columns.transform(convert(table, columns.kinds, impute=impute)[0]), table
+            advance(first := first + len(batch))
+
+
+def load_inputs(request: Request) -> Inputs:
+    """Read and check both files, choose the features, and convert them. Large files are reduced to Moments."""
+    source = open_rows(request.source, request.options, "source")
+    target = open_rows(request.target, request.options, "target")
+    label = find_label(source, target, request.label)
+    target = name_target(source, target, label)
+    check_column(request.identity, "--id", target.names, target.where)
+    check_column(request.groups, "--groups", source.names, source.where)
+    if request.identity == label:
+        raise InputError(f"--id and --label must name different columns, got {label!r} for both")
+    for option, given in (("--drop", request.drop), ("--category", request.category)):
+        for name in given:
+            if name in (label, request.identity):
+                raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
+            check_column(name, option, [*source.names, *target.names], source.where)
+    load = _load_streamed if request.stream or needs_streaming(source, target) else _load_tables
+    return load(request, source, target, label)
+
+
+def find_label(source: RowFile, target: RowFile, label: str | None) -> str:
+    """Return the label column. An array also accepts its number, negative from the end."""
+    names = source.names
+    if label is None:
+        raise InputError(f"{source.where}: --label is required; the columns are {list_some(names, 12)}")
+    if label in names:
+        return label
+    if source.path.suffix == ".npy" and re.fullmatch(r"-?\d+", label) and -len(names) <= int(label) < len(names):
+        return names[int(label)]
+    swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
+    raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, names)}{swapped}")
+
+
+def name_target(source: RowFile, target: RowFile, label: str) -> RowFile:
+    """Return the target with the names of the source if both are arrays and it only lacks the label."""
+    expected = [name for name in source.names if name != label]
+    if not source.path.suffix == target.path.suffix == ".npy" or len(expected) != len(target.names):
+        return target
+    own = dict(zip(expected, target.names))
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        return (batch.rename_columns(list(columns)) for batch in target.read([own[name] for name in columns]))
+
+    return replace(target, names=tuple(expected), read=read)
+
+
+def choose_kinds(
+    source: RowFile, label: str, request: Request, infer: Callable[[str], str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the kinds of the features by name, and the ignored columns with reasons."""
+    kinds, ignored = {}, {}
+    for name in source.names:
+        if name in (label, request.identity, request.groups, request.ignore):
+            continue
+        if name in request.drop:
+            ignored[name] = "dropped with --drop"
+        elif name.startswith("Unnamed: "):
+            ignored[name] = "no name; assumed to be a row index"
+        elif (kind := "category" if name in request.category else infer(name)) == "category" or is_number(kind):
+            kinds[name] = kind
+        else:
+            ignored[name] = "no values in the source" if kind == "empty" else f"{kind} is not supported"
+    return kinds, ignored
+
+
+def check_features(kinds: Mapping[str, str], names: Sequence[str], where: str, of: str = "source") -> None:
+    """Raise InputError if a target lacks features of the source, or of a model."""
+    known = set(names)
+    if missing := [name for name in kinds if name not in known]:
+        options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:20])
+        raise InputError(
+            f"{where} lacks {len(missing)} of {len(kinds)} feature columns of the {of}: {list_some(missing)} "
+            f"({suggest_column(missing[0], names)}); add them{f', or ignore them with {options}' * (of == 'source')}"
+        )
+
+
+def _check_any_feature(kinds: Mapping[str, str], ignored: Mapping[str, str], where: str) -> None:
+    if not kinds:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(ignored.items())[:6])
+        reasons = reasons or "the label is its only column"
+        raise InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
+
+
+def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, label: str) -> Inputs:
+    source, target = read_table(source_file), read_table(target_file)
+    y, notes = _source_labels(source, label, request)
+    if notes:
+        source = source._replace(cells=source.cells.filter(pa.array(~np.isnan(y))))
+        y = y[~np.isnan(y)]
+    kinds, ignored = choose_kinds(source_file, label, request, source.kind)
+    X, own_notes = convert(source, kinds, impute=request.impute)
+    ignored |= _find_useless(X, kinds)
+    kinds = {name: kind for name, kind in kinds.items() if name not in ignored}
+    _check_any_feature(kinds, ignored, source_file.where)
+    check_features(kinds, target.names, target_file.where)
+    X = X[list(kinds)]
+    Z, target_notes = convert(target, kinds, impute=request.impute)
+    notes = [*_compare(X, Z, kinds), *_compare_constants(ignored, source, target), *notes, *own_notes, *target_notes]
+    labels = _target_labels(target, label, request, notes)
+    named = {*source.names, label, request.identity, request.groups, request.ignore, *request.drop}
+    ignored |= {name: "only in the target" for name in target.names if name not in named}
+    columns = TableColumns.of(kinds, label, request.options).fit(X)
+    imputed = {}
+    missing, also_missing = X.isna().sum(), Z.isna().sum()
+    for name in missing.index[(missing > 0) | (also_missing > 0)]:
+        fill = columns.fills_.get(name)
+        value = f"the category {fill!r}" if fill else f"the source mean {X[name].mean():.4g}"
+        imputed[name] = f"{missing[name]:,} source, {also_missing[name]:,} target, with {value}"
+    return Inputs(
+        request, label, columns, make_encoder(kinds), target_file, len(X), len(Z), columns.transform(X), y,
+        columns.transform(Z), None if request.groups is None else source.groups(request.groups), labels, target.cells,
+        notes, ignored, imputed,
+    )  # fmt: skip
+
+
+def _source_labels(source: Table, label: str, request: Request) -> tuple[Any, list[str]]:
+    """Return the labels of the source, with NaN and a note if rows without a label are ignored."""
+    where, path = describe_file("source", source.file.path, label), source.file.path
+    values, bad = source.labels(label)
+    if bad and not (request.impute and request.drop_unlabelled):
+        fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
+        raise cells.bad_cells_error(bad, source.file, fix)
+    missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
+    if missing and not request.drop_unlabelled:
+        raise InputError(
+            f"{where}: {len(missing)} of {len(values)} labels are missing, in {describe_rows(missing, path)}; ignore "
+            "such rows with --drop-unlabelled"
+        )
+    if len(known) < 2:
+        raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)}")
+    if known.min() == known.max():
+        raise InputError(f"{where}: all labels are {known[0]:g}; choose another column")
+    rows = count_noun(len(missing), "row without a label is", "rows without a label are")
+    return values, [f"source: {rows} ignored"] if missing else []
+
+
+def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
+    """Return the labels of the target, NaN where missing; None without labels. Text in their place is a note."""
+    labels, kind = None, target.kind(label) if label in target.names else "empty"
+    if is_number(kind) and not kind.startswith("date"):
+        labels = target.known_labels(label)
+    elif kind != "empty":
+        notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
+    return labels if request.labels is None else add_labels(labels, request.labels, request, label, target)
+
+
+def _find_useless(X: pd.DataFrame, kinds: Mapping[str, str]) -> dict[str, str]:
+    """Return columns of the source that are constant or free text, with reasons."""
+    numbers = X[[name for name in kinds if is_number(kinds[name])]]
+    low = numbers.min()
+    found = {name: f"{CONSTANT} ({low[name]:g})" for name in numbers.columns[low == numbers.max()]}
+    for name in (name for name in kinds if name not in low.index):
+        levels, known = X[name].nunique(), int(X[name].notna().sum())
+        if levels == 1 and known == len(X):
+            found[name] = f"{CONSTANT} ({str(X[name].iloc[0])[:40]!r})"
+        elif levels > 1 and (levels == known or (levels > 100 and 2 * levels > known)):
+            found[name] = f"free text ({levels} different values in {known} rows)"
+    return found
+
+
+def _compare(X: pd.DataFrame, Z: pd.DataFrame, kinds: Mapping[str, str]) -> list[str]:
+    """Return notes about features that are empty or later in the target, and about features that look like ids."""
+    empty = Z.columns[Z.isna().all()]
+    notes = [f"{name}: missing in every target row; all rows were imputed with the same value" for name in empty]
+    for name in (name for name in kinds if kinds[name].startswith("date")):
+        if Z[name].min() > X[name].max():
+            notes.append(f"{name}: all rows of the target are later than those of the source, so it is extrapolated")
+    numbers = X[[name for name in kinds if kinds[name] in ("number", "float32")]]
+    is_whole = (numbers == np.floor(numbers)).all() if len(X) >= 10 else pd.Series(dtype=bool)
+    for name in is_whole.index[is_whole]:
+        is_named = re.fullmatch(r"(?i:id|.*_id|index|idx|row|no|nr|rownames)|.*ID", name) is not None
+        if abs(np.sign(np.diff(X[name])).sum()) == len(X) - 1 or (is_named and X[name].is_unique):
+            option = shlex.quote(name)
+            notes.append(f"{name}: distinct whole numbers; if it is an id, pass --id {option} or --drop {option}")
+    return notes
+
+
+def _compare_constants(ignored: Mapping[str, str], source: Table, target: Table) -> list[str]:
+    """Return notes about columns that are constant in the source and have other values in the target."""
+    notes = []
+    for name in (name for name, reason in ignored.items() if reason.startswith(CONSTANT) and name in target.names):
+        known = pd.Series(target.words(name)).dropna()
+        constant = next(word for word in source.words(name) if isinstance(word, str))
+        values, number = pd.to_numeric(known, errors="coerce"), pd.to_numeric(pd.Series([constant]), errors="coerce")[0]
+        n = int(((known != constant) & ~np.isclose(values, number, rtol=1e-6, atol=0.0)).sum())  # float32 is not exact
+        if n:
+            rows = f"{n:,} of {count_noun(len(target.cells), 'target row')} {'has' if n == 1 else 'have'} another value"
+            notes.append(f"{name}: {CONSTANT}, but {rows}; the forecast does not cover this difference")
+    return notes
+
+
+def needs_streaming(*files: RowFile) -> bool:
+    """Return whether the rows of files need more than a quarter of the free memory of the machine or its container."""
+    free: list[int] = []
+    with suppress(OSError, ValueError):  # the system does not report it
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text() for name in ("max", "current"))
+        free += [] if limit.strip() == "max" else [int(limit) - int(used)]
+    size = 0
+    for file in (file for file in files if file.path.suffix != ".xlsx"):
+        paths = file.path.glob("*.parquet") if file.path.is_dir() else [file.path]
+        factor = 8 if file.path.suffix == ".gz" else 1
+        size += max(factor * sum(path.stat().st_size for path in paths), 8 * (file.n_rows or 0) * len(file.names))
+    return bool(free) and size > min(free) // 4
+
+
+def _load_streamed(request: Request, source: RowFile, target: RowFile, label: str) -> Inputs:
+    """Reduce both files to Moments of scaled numbers, as if they were encoded in memory."""
+    needs_rows = {"--groups": request.groups, "--labels": request.labels, "--category": request.category}
+    for option in (option for option, value in needs_rows.items() if value):
+        raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
+    where, first = describe_file("source", source.path, label), first_kinds(source, source.names)
+    if first[label] not in ("number", "float32", "truth"):
+        raise InputError(f"{where}: the label must be numeric; choose another column")
+    kinds, ignored = choose_kinds(source, label, request, first.__getitem__)
+    ignored |= {name: "not numeric; streaming uses numbers only" for name in kinds if kinds[name] == "category"}
+    constant = {"": ""}
+    while constant:  # again without constant columns, if there are any
+        kinds = {name: kind for name, kind in kinds.items() if name not in ignored}
+        _check_any_feature(kinds, ignored, source.where)
+        check_features(kinds, target.names, target.where)
+        x, means, missing = _reduce(source, kinds, label, request)
+        is_constant = x.spread <= 1e-13 * np.abs(x.mean)
+        constant = {name: f"{CONSTANT} ({mean:g})" for name, mean, same in zip(kinds, x.mean, is_constant) if same}
+        ignored |= constant
+    if is_constant[-1]:
+        raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
+    mean, spread = x.mean[:-1], x.spread[:-1]
+    encoder = make_encoder(kinds).set_output(transform="pandas")
+    encoder.fit(pd.DataFrame([mean - spread, mean + spread], columns=list(kinds)))
+    z, _, also_missing = _reduce(target, kinds, None, request, means)
+    imputed = {
+        name: f"{n_source:,} source, {n_target:,} target, with the source mean {mean:.4g}"
+        for name, n_source, n_target, mean in zip(kinds, missing, also_missing, means)
+        if n_source or n_target
+    }
+    notes = [] if request.stream else ["the rows were streamed, because they need much memory: only numbers are used"]
+    scaler = encoder.named_transformers_["numeric"]["scale"]
+    X, Z = (scale_moments(moments, scaler.mean_, scaler.scale_) for moments in (x, z))
+    columns = TableColumns.of(kinds, label, request.options).fit(None)
+    return Inputs(request, label, columns, encoder, target, x.rows, z.rows, X, None, Z, notes=notes, ignored=ignored,
+                  imputed=imputed)  # fmt: skip
+
+
+def _reduce(file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request, means: Any = None) -> Any:
+    with progress_bar(f"reading the {file.role}", total=file.n_rows, unit="rows") as advance:
+        return reduce_rows(file, kinds, label, means=means, impute=request.impute, advance=advance)
+
+
+def scale_moments(moments: Moments, mean: Any, scale: Any) -> Moments:
+    """Return the Moments of features from which a mean is subtracted and which are divided by a scale."""
+    root, d = moments.root.copy(), moments.n_features
+    root[:, 1 : d + 1] = (root[:, 1 : d + 1] - root[:, :1] * mean) / scale
+    return replace(moments, root=root)
+
+
+def open_for_model(
+    model: Any, path: Path, options: ReadOptions, others: Sequence[str], role: str = "file"
+) -> tuple[RowFile, TableColumns, Any]:
+    """Open a file as the source of a saved model was read; return it, its columns, and the model of their features.
+
+    For a model that spar adapt did not save, the columns are its ``feature_names_in_``, or all but ``others``.
+    """
+    columns = model.steps[0][1] if isinstance(model, Pipeline) else None
+    if isinstance(columns, TableColumns):
+        options = ReadOptions(
+            options.sep or columns.sep, options.decimal or columns.decimal, options.na or tuple(columns.na)
+        )
+        file, model = open_rows(path, options, role), model[-1]
+    else:
+        file = open_rows(path, options, role)
+        names = list(map(str, getattr(model, "feature_names_in_", [name for name in file.names if name not in others])))
+        check_features(dict.fromkeys(names, ""), file.names, file.where, "model")
+        kinds = {name: "number" if kind == "empty" else kind for name, kind in first_kinds(file, names).items()}
+        columns = TableColumns.of(kinds, "", options)
+        columns.fills_ = {}
+    check_features(columns.kinds, file.names, file.where, "model")
+    return file, columns, model
+
+
+def load_for_model(model: Any, request: Request) -> tuple[Inputs, Any]:
+    """Read the target of a saved model; return it, and the model of its features."""
+    if request.drop or request.category or request.drop_unlabelled:
+        raise InputError("--drop, --category and --drop-unlabelled are not available with a saved model")
+    others = [name for name in (request.label, request.identity) if name is not None]
+    file, columns, inner = open_for_model(model, request.target, request.options, others, "target")
+    label = request.label or columns.label
+    if not label:
+        raise InputError(f"{str(request.source)!r} does not store the name of its label; add --label")
+    check_column(request.identity, "--id", file.names, file.where)
+    target = read_table(file)
+    Z, notes = convert(target, columns.kinds, impute=request.impute)
+    labels = _target_labels(target, label, request, notes)
+    Z = columns.transform(Z)
+    return Inputs(
+        request, label, columns, None, file, 0, len(Z), None, None, Z, None, labels, target.cells, notes
+    ), inner
+
+
+def check_output(path: Path | None, option: str, suffixes: Sequence[str], inputs: Sequence[Path | None]) -> None:
+    """Raise InputError for a path that cannot be written, or that is an input file."""
+    if path is None:
+        return
+    where = f"{option} {str(path)!r}"
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{where}: unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"{where} is a folder; pass a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{where}: folder not found: {str(path.parent)!r}; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{where}: the folder {str(path.parent)!r} is read-only; choose another")
+    if any(other is not None and path.resolve() == other.resolve() for other in inputs):
+        raise InputError(f"{where} is an input file, which would be overwritten; choose another name")
+
+
+@contextmanager
+def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Yield a function that writes columns by name as Parquet, text or an array. The first determines the types."""
+    if path is None:
+        yield lambda columns: None
+        return
+    suffix = path.suffix.lower()
+    writers: list[Any] = []
+    arrays: list[Any] = []
+    with path.open("wb") as file:
+
+        def write(columns: dict[str, Any]) -> None:
+            if suffix == ".npy":
+                arrays.append(np.asarray(columns["prediction"], dtype=np.float64))
+                return
+            batch = pa.record_batch({name: _to_arrow(values, suffix) for name, values in columns.items()})
+            if not writers and suffix == ".parquet":
+                writers.extend([pq.ParquetWriter(file, batch.schema, write_page_checksum=True), batch.schema])
+            elif not writers:
+                sep, head = "\t" if suffix == ".tsv" else ",", io.StringIO()
+                csv.writer(head, delimiter=sep, lineterminator="\n").writerow(columns)
+                file.write(head.getvalue().encode())
+                settings = pcsv.WriteOptions(include_header=False, delimiter=sep)
+                writers.extend([pcsv.CSVWriter(file, batch.schema, write_options=settings), batch.schema])
+            writers[0].write_batch(batch.cast(writers[1]))
+
+        yield write
+        if arrays:
+            np.save(file, np.concatenate(arrays))
+        if writers:
+            writers[0].close()
+
+
+def _to_arrow(values: Any, suffix: str) -> Any:
+    """Return a column as an Arrow array. In text files, other types than numbers are text."""
+    array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    is_plain = pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or suffix == ".parquet"
+    return array if is_plain else array.cast(pa.string())
+
+
+def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:
+    """Write rows of the target with an empty label column, their positions, and the reasons to label them."""
+    if label in (ROW, REASON):
+        raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
+    chosen = table.take(pa.array(rows))
+    empty = pa.nulls(len(rows), pa.float64() if path.suffix.lower() == ".parquet" else pa.string())
+    others = {name: chosen[name] for name in chosen.column_names if name not in (ROW, REASON, label)}
+    with table_writer(path) as write:
+        write({ROW: np.asarray(rows, dtype=np.int64), label: empty, REASON: list(reasons), **others})
+
+
+def add_labels(labels: Any, path: Path, request: Request, label: str, target: Table) -> Any:
+    """Return the labels of the target with those of a file of ``spar label``.
+
+    Rows are found by their ids if these are unique, otherwise by their position. Then all other columns of a labelled
+    row must agree with the target, because labels of other rows would spoil the correction.
+    """
+    table = read_table(open_rows(path, target.file.options, "labels"))
+    for name in (ROW, label):
+        if name not in table.names:
+            raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
+    values, (rows, bad) = table.known_labels(label), table.numbers(ROW)
+    rows = rows.copy()
+    known, n_rows, identity = np.flatnonzero(~np.isnan(values)), len(target.cells), str(request.identity)
+    if not len(known):
+        raise InputError(f"{describe_file('labels', path, label)}: all {len(values)} labels are empty; fill them in")
+    ids = pd.Index(_ids(target, identity)) if identity in table.names and identity in target.names else pd.Index([0, 0])
+    if ids.is_unique:
+        own = _ids(table, identity)[known]
+        rows[known] = ids.get_indexer(own)
+        if (rows[known] < 0).any():
+            unknown = own[np.flatnonzero(rows[known] < 0)[0]]
+            raise InputError(f"{describe_file('labels', path, identity)}: no row of the target has the id {unknown!r}")
+    elif bad:
+        raise cells.bad_cells_error(bad, table.file, "correct the file")
+    wrong = [int(j) for j in known if not (0 <= rows[j] < n_rows and rows[j] == np.floor(rows[j]))]
+    if wrong:
+        raise InputError(
+            f"{describe_file('labels', path, ROW)}: row numbers of the target must be in [0, {n_rows - 1}], got "
+            f"{rows[wrong[0]]:g} in {describe_rows(wrong[:1], path)}; pass the target that spar label was used with"
+        )
+    places = rows[known].astype(int)
+    if len(set(places)) < len(places):
+        repeated = next(place for place in places if (places == place).sum() > 1)
+        raise InputError(f"{describe_file('labels', path, ROW)}: row {repeated} occurs twice; keep one")
+    for name in [] if ids.is_unique else table.names:
+        if name in target.names and name not in (ROW, REASON, label):
+            _check_same_cells(table, target, name, known, places)
+    merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
+    merged[places] = values[known]
+    return merged
+
+
+def _ids(table: Table, name: str) -> Any:
+    """Return ids as text without leading zeros, which a spreadsheet may have removed."""
+    return np.array([re.sub(r"^0+(?=\d+$)", "", str(word)) for word in table.words(name)], dtype=object)
+
+
+def _check_same_cells(table: Table, target: Table, name: str, known: Any, places: Any) -> None:
+    """Raise InputError if a cell of a labelled row differs from the row of the target that it names."""
+    theirs, ours = table.words(name)[known], target.words(name)[places]
+    texts = (pd.Series(words, dtype=object).str.replace(",", ".") for words in (theirs, ours))
+    a, b = (pd.to_numeric(text, errors="coerce").to_numpy() for text in texts)
+    same = (theirs == ours) | (pd.isna(theirs) & pd.isna(ours)) | np.isclose(a, b, rtol=1e-6, atol=0.0)
+    if not same.all():
+        j = int(np.flatnonzero(~same)[0])
+        raise InputError(
+            f"{describe_file('labels', table.file.path, name)}: {str(theirs[j])[:40]!r} in "
+            f"{describe_rows([int(known[j])], table.file.path)} differs from {str(ours[j])[:40]!r} in row {places[j]} "
+            "of the target; pass the target that spar label was used with, with its rows in the same order, or add --id"
+        )

@@ -1,0 +1,287 @@
+"""Files: CSV, workbooks, Parquet and arrays of one table are one table; damaged files are refused with their name."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+import openpyxl
+import openpyxl.chart
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyspar import BayesSpARRegressor, InputError, Moments
+from pyspar.cells import ReadOptions
+from pyspar.cli.files import Request, convert, load_inputs, read_table
+from pyspar.sources.files import moments_of_file, open_rows
+
+
+def read(path, **options):
+    return read_table(open_rows(path, ReadOptions(**options)))
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "a": rng.normal(size=30),
+            "whole": rng.integers(0, 9, 30),
+            "gaps": [None if row % 7 == 0 else row / 4 for row in range(30)],
+            "new": rng.random(30) < 0.5,
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 30), unit="D"),
+            "town": rng.choice(["Ulm", "Köln"], 30),
+            "y": rng.normal(size=30),
+        }
+    )
+
+
+WRITERS = {
+    "csv": lambda t, p: t.to_csv(p, index=False),
+    "csv.gz": lambda t, p: t.to_csv(p, index=False),
+    "tsv": lambda t, p: t.to_csv(p, index=False, sep="\t"),
+    "parquet": lambda t, p: t.to_parquet(p, index=False),
+    "xlsx": lambda t, p: t.to_excel(p, index=False),
+    "bom.csv": lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig"),
+    "semicolon.csv": lambda t, p: t.to_csv(p, index=False, sep=";"),
+    "pipe.csv": lambda t, p: t.to_csv(p, index=False, sep="|"),
+    "index.parquet": lambda t, p: t.set_index(np.arange(5, 35)).to_parquet(p),
+    "category.parquet": lambda t, p: t.astype({"town": "category"}).to_parquet(p, index=False),
+    "text.parquet": lambda t, p: t.astype(str).replace("nan", None).to_parquet(p, index=False),
+}
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_every_format_of_a_table_gives_one_result(table, tmp_path, ending):
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    WRITERS[ending](table, tmp_path / f"t.{ending}")
+    expected, got = (load_inputs(Request(tmp_path / n, tmp_path / n, "y")) for n in ("plain.csv", f"t.{ending}"))
+    assert got.kinds.keys() == expected.kinds.keys()
+    pd.testing.assert_frame_equal(got.X, expected.X, rtol=1e-14)
+    np.testing.assert_allclose(got.y, expected.y, rtol=1e-14)
+    assert (got.imputed, got.ignored) == (expected.imputed, expected.ignored)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_duplicate_names_are_refused_in_every_format(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "y", "y"]), path)
+    elif ending == "csv":
+        path.write_text("a,y,y\n1,2,3\n")
+    else:
+        book = openpyxl.Workbook()
+        for row in (["a", "y", "y"], [1, 2, 3]):
+            book.active.append(row)
+        book.save(path)
+    with pytest.raises(InputError, match=r"duplicate column names 'y'; rename"):
+        open_rows(path)
+
+
+def test_a_workbook_has_errors_empty_rows_and_charts(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["id", "a", "when", None], ["007", 1.5, datetime(2024, 1, 31), None], [], ["8", "#DIV/0!", None, None],
+                [123456789012345, 2, datetime(2024, 2, 1, 12), None], [], []):  # fmt: skip
+        book.active.append(row)
+    book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.LineChart())
+    book.save(tmp_path / "t.xlsx")
+    table = read(tmp_path / "t.xlsx")
+    assert table.names == ["id", "a", "when"]
+    assert len(table.cells) == 4  # the empty row in the middle keeps the numbers of the others
+    assert table.words("when")[0] == "2024-01-31"
+    values, bad = table.numbers("a")
+    assert [(cell.row, cell.text) for cell in bad] == [(2, "#DIV/0!")]
+    np.testing.assert_equal(values, [1.5, np.nan, np.nan, 2.0])
+    assert table.cells["id"].to_pylist() == ["007", None, "8", "123456789012345"]
+    with pytest.raises(InputError, match=r"'#DIV/0!' in column 'a', row 4 \(the header is row 1; data row 2 "):
+        convert(table, {"a": "number"})
+
+
+def test_parquet_decimals_are_numbers_in_memory_and_in_a_stream(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20, 2)).round(3)
+    decimals = pa.array([Decimal(str(value)) for value in values[:, 0]], pa.decimal128(12, 4))
+    pq.write_table(pa.table([decimals, values[:, 1]], names=["a", "y"]), tmp_path / "t.parquet")
+    request = Request(tmp_path / "t.parquet", tmp_path / "t.parquet", "y")
+    memory, stream = load_inputs(request), load_inputs(Request(*[tmp_path / "t.parquet"] * 2, "y", stream=True))
+    np.testing.assert_allclose(memory.X["a"], values[:, 0], rtol=1e-15)
+    assert stream.kinds == memory.kinds == {"a": "number"}
+    np.testing.assert_allclose(stream.X.spread[0], 1.0)
+
+
+FAULTS = {
+    "empty.csv": (b"", "the file is empty"),
+    "blank.csv": (b"\n\n", "the file is empty"),
+    "header.csv": (b"a,y\n", "header and no rows"),
+    "short.csv": (b"a,y\n1,2\n3\n", r"record 3 must have 2 fields .*got 1"),
+    "long.csv": (b"a,y\n1,2,3\n", r"record 2 must have 2 fields .*got 3"),
+    "quote.csv": (b'a,y\n1,"2\n3,4\n5,6\n', "quote is never closed"),
+    "latin.csv": ("á,y\n1,2\n".encode("latin-1"), "save the file as UTF-8"),
+    "cell.csv": ("a,y\ná,2\n".encode("latin-1"), "save the file as UTF-8"),
+    "utf16.csv": ("a,y\n1,2\n".encode("utf-16"), "save the file as UTF-8"),
+    "not.csv.gz": (b"a,y\n1,2\n", "cannot be read"),
+    "cut.csv.gz": (gzip.compress(b"a,y\n" + b"1,2\n" * 99)[:-20], "cannot be read"),
+    "not.parquet": (b"PAR1", "cannot be read"),
+    "not.xlsx": (b"x", "cannot be read"),
+    "not.npy": (b"x", "cannot be read"),
+    "t.ods": (b"x", "unsupported suffix '.ods'"),
+    "none": (b"x", "unsupported suffix 'none'"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_file_that_cannot_be_read_is_refused_with_its_name(tmp_path, name):
+    data, reason = FAULTS[name]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=reason) as error:
+        read(tmp_path / name)
+    assert name in str(error.value)
+
+
+def test_arrays_and_parquet_without_rows_are_refused(tmp_path):
+    for array in (np.ones(3), np.empty((0, 3)), np.array([["a"]]), np.ones((2, 2, 2)), np.ones((2, 2)) * 1j):
+        np.save(tmp_path / "x.npy", array)
+        with pytest.raises(InputError, match="must be 2-D with numbers"):
+            open_rows(tmp_path / "x.npy")
+    np.save(tmp_path / "x.npy", np.array([[object()]]), allow_pickle=True)
+    with pytest.raises(InputError, match="cannot be read"):
+        open_rows(tmp_path / "x.npy")
+    pd.DataFrame({"a": [1.0]})[:0].to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="no rows"):
+        open_rows(tmp_path / "x.parquet")
+
+
+def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(tmp_path):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": np.arange(5000.0)}), path, write_page_checksum=True, use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[2000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="cannot be read"):
+        read(path)
+
+
+def test_quoted_line_breaks_blank_lines_and_names_are_kept(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('\ufeff"a b",,y\n\n1,"two\nlines",3\n\n4,"5 "" x",6\n')
+    table = read(path)
+    assert table.names == ["a b", "Unnamed: 1", "y"]
+    assert table.cells.to_pylist()[0]["Unnamed: 1"] == "two\nlines"
+    assert table.cells.to_pylist()[1]["Unnamed: 1"] == '5 " x'
+
+
+def test_the_options_of_text_files(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b\n1,5;gone\n2,5;3\n")
+    table = read(path, sep=";", decimal=",", na=("gone",))
+    assert convert(table, {"a": "number", "b": "number"})[0]["a"].tolist() == [1.5, 2.5]
+    with pytest.raises(InputError, match="--decimal ,"):
+        convert(read(path, na=("gone",)), {"a": "number"})
+    assert read(path, sep="x").names == ["a;b"]
+
+
+def test_a_folder_of_parquet_files_is_a_table(tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"no \.parquet files"):
+        open_rows(folder)
+    pd.DataFrame({"a": [1, 2], "b": [0.5, 1.0]}).to_parquet(folder / "1.parquet")
+    pd.DataFrame({"a": [2.5], "b": [3.0]}).to_parquet(folder / "2.parquet")
+    (folder / ".hidden.parquet").write_text("x")
+    assert convert(read(folder), {"a": "number"})[0]["a"].tolist() == [1.0, 2.0, 2.5]
+    pd.DataFrame({"b": [3.0]}).to_parquet(folder / "3.parquet")
+    with pytest.raises(InputError, match=r"3\.parquet lacks 'a'"):
+        open_rows(folder)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "csv.gz"])
+def test_moments_of_a_file_are_those_of_its_rows(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 4000)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 4)) + np.array([0, 5, 100, 0])
+    frame, path = pd.DataFrame(rows, columns=["x0", "x1", "x2", "x3"]), tmp_path / f"rows.{ending}"
+    np.save(path, rows) if ending == "npy" else WRITERS[ending](frame, path)
+    moments = moments_of_file(path, label="x3")
+    expected = Moments.of(rows[:, :3], rows[:, 3:])
+    np.testing.assert_allclose(moments.root.T @ moments.root, expected.root.T @ expected.root, rtol=1e-10)
+    assert moments.names == ("x0", "x1", "x2")
+    assert moments_of_file(path, features=["x2"]).names == ("x2",)
+
+
+def test_missing_values_in_a_stream_are_replaced_by_the_mean(tmp_path, monkeypatch):
+    monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 2000)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=["a", "b", "y"])
+    frame.loc[::9, "a"] = None
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    filled = frame.fillna({"a": frame["a"].mean()})
+    moments, expected = moments_of_file(tmp_path / "rows.csv", label="y"), Moments.of(filled[["a", "b"]], filled[["y"]])
+    np.testing.assert_allclose(moments.root.T @ moments.root, expected.root.T @ expected.root, rtol=1e-10, atol=1e-10)
+    frame.assign(y=frame["y"].where(frame.index != 7)).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(InputError, match=r"1 of 300 labels are missing"):
+        moments_of_file(tmp_path / "rows.csv", label="y")
+
+
+def test_float32_columns_keep_their_precision(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    pd.DataFrame(X, columns=["a", "b"]).assign(y=1.0 * X[:, 0]).to_parquet(tmp_path / "x.parquet")
+    assert (load_inputs(Request(*[tmp_path / "x.parquet"] * 2, "y")).X.dtypes == np.float32).all()
+    assert moments_of_file(tmp_path / "x.parquet", label="y").eps[0] == np.finfo(np.float32).eps
+
+
+def test_a_long_cell_and_a_long_line_need_little_memory(tmp_path):
+    words = ["x", "y"] * 10 + ["z" * 100_000, "q" * 100_000]
+    pd.DataFrame({"a": range(22), "c": words, "y": np.arange(22) % 5}).to_csv(tmp_path / "x.csv", index=False)
+    inputs = load_inputs(Request(*[tmp_path / "x.csv"] * 2, "y"))
+    assert inputs.encoder.fit_transform(inputs.X).shape == (22, 5)
+    with gzip.open(tmp_path / "line.csv.gz", "wb", compresslevel=1) as file:
+        file.write(b"a,y\n1,2\n" + b"1" * 40_000_000)
+    with pytest.raises(InputError, match=r"longer than 16,000,000 bytes"):
+        read(tmp_path / "line.csv.gz")
+    (tmp_path / "header.csv").write_bytes(b"a" * 17_000_000)
+    with pytest.raises(InputError, match=r"first line is longer"):
+        open_rows(tmp_path / "header.csv")
+
+
+PEAK = """
+import resource, sys
+from pyspar.sources.files import moments_of_file
+moments_of_file(sys.argv[1], label="y")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_the_peak_memory_of_a_stream_does_not_grow_with_the_rows(tmp_path):
+    peaks = []
+    for rows in (20_000, 600_000):
+        values = np.random.default_rng(0).normal(size=(rows, 40))
+        frame = pd.DataFrame(values, columns=[*(f"c{j}" for j in range(39)), "y"])
+        frame.to_parquet(tmp_path / "x.parquet", row_group_size=rows)
+        del values, frame
+        run = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path / "x.parquet")], capture_output=True, text=True)
+        peaks.append(int(run.stdout) / 1e3)
+    assert peaks[1] < peaks[0] + 120  # MB; the rows have 192
+
+
+def test_ten_thousand_columns_are_read_in_linear_time(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 10_000))
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10_000)])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    inputs = load_inputs(Request(*[tmp_path / "x.csv"] * 2, "c0"))
+    assert inputs.X.shape == (12, 9_999)
+    assert inputs.columns.transform(inputs.Z).shape == (12, 9_999)
+
+
+def test_a_model_of_a_file_is_that_of_its_rows(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    np.save(tmp_path / "x.npy", rows)
+    moments = moments_of_file(tmp_path / "x.npy", label="x3")
+    fit = getattr(BayesSpARRegressor(), "fit_moments", None) or BayesSpARRegressor().fit
+    expected = BayesSpARRegressor().fit(rows[:, :3], rows[:, 3])
+    np.testing.assert_allclose(np.ravel(fit(moments).coef_), expected.coef_, rtol=1e-8)
