@@ -102,9 +102,3 @@ def cache_folder() -> Path:
     code = b"".join(file.read_bytes() for file in files)
     root = os.environ.get("PYSPAR_SHIFTS_CACHE", str(Path(tempfile.gettempdir()) / "pyspar-shifts"))
     return Path(root) / hashlib.sha256(code).hexdigest()[:12]
-
-
-EVIDENCE_PARTS = ("develop",)  # temporary, with the next three lines, until nothing imports the former parts
-NEW = NEWEST = FINAL = "develop"  # temporary
-RESERVE = CHECK = "validate"  # temporary
-BLIND = UNSEEN = "test"  # temporary
