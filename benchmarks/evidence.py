@@ -210,7 +210,7 @@ def _forecasts(path: Path) -> str:
         f"{linear['high / low']} times the lower one. In random splits the shares are {random['95 % interval']} and "
         f"{random['80 % interval']}, with a factor of {random['high / low']}. A change of the relation alone cannot be "
         f"seen in the features: where no shift was found, the 95 % interval contained {none['95 % interval']} of "
-        f"{none['tasks']} errors. 90 % intervals of rows contained {100 * float(linear['rows in 90 % interval']):.0f} %."
+        f"{none['tasks']} errors. 90 % intervals of rows held {100 * float(linear['rows in 90 % interval']):.0f} %."
     )
     return "\n".join(["## Forecasts\n", wrap(text)])
 
