@@ -91,15 +91,11 @@ def correct(case: Case) -> Answer:
     return _correct(case, case.prediction)
 
 
-def correct_linearly(case: Case) -> Answer:
-    return _correct(case, case.prediction, smooth=False)
-
-
-def _correct(case: Case, model: np.ndarray | dict[str, np.ndarray], **options: bool) -> Answer:
+def _correct(case: Case, model: np.ndarray | dict[str, np.ndarray]) -> Answer:
     labels = np.full(len(case.Z), np.nan)
     labels[case.rows] = case.labels
     models = {name: Known(values) for name, values in model.items()} if isinstance(model, dict) else Known(model)
-    fitted = TargetCorrection(models, **options).fit(case.Z, labels)
+    fitted = TargetCorrection(models).fit(case.Z, labels)
     low, high = fitted.predict_interval(case.Z)
     return Answer((low + high) / 2.0, fitted, (low, high))
 
@@ -127,15 +123,9 @@ def average_and_correct(case: Case) -> Answer:
     return _correct(case, _candidates(case))
 
 
-def correct_mapped(case: Case) -> Answer:
-    """Map the columns and correct, without a choice."""
-    return _correct(case, _candidates(case)["mapped"])
-
-
 CORRECTION = "TargetCorrection"
 METHODS: dict[str, Method] = {
     CORRECTION: correct,
-    "TargetCorrection, linear": correct_linearly,
     "offset": offset,
     "offset * n / (n + 2)": shrunk_offset,
     "James-Stein offset": james_stein_offset,
@@ -146,7 +136,6 @@ CANDIDATES: dict[str, Method] = {
     "columns mapped": mapped,
     "chosen_": choose,
     "TargetCorrection, two candidates": average_and_correct,
-    "columns mapped + TargetCorrection": correct_mapped,
 }
 """Methods with two candidates, around boosting only."""
 SHRUNK = ("offset * n / (n + 2)", "James-Stein offset")

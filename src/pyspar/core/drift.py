@@ -118,7 +118,8 @@ class Drift:
     covariance: Array  # of the mean
     outside_variance: float  # of a weight outside the directions
     noise2: float  # the variance of the labels about the corrected model
-    degrees: float  # degrees of freedom: the number of labels, by their counts and weights
+    n_labels: float  # by their counts
+    degrees: float  # of freedom: the number of labels, by their counts and weights
     probability: Array  # that there is a drift, and that offset, slope and function are not zero
     label_weights: Array  # of the labelled rows, 1 unless a label is too far from the others
     log_evidence: float  # the logarithm of the evidence of all models together; infinite if all residuals are zero
@@ -229,7 +230,7 @@ def fit_drift(
     average = _average(along * precision[:, None], line * precision[:, None], residual * precision, total)
     left = np.sqrt(label_weights) * (residual - np.hstack([line, along]) @ average["mean"])
     drift = Drift(
-        at, directions, **average, degrees=total, label_weights=label_weights,
+        at, directions, **average, n_labels=float(counts.sum()), degrees=total, label_weights=label_weights,
         kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)), moment=np.empty(0), outside_moment=0.0, rows=0.0,
     )  # fmt: skip
     drift = drift.in_unit(unit)

@@ -65,7 +65,7 @@ class TargetDrift:
     weights : DriftPart
         The root mean square, over the target, of the function of the features, in the unit of the label.
     n_labels : float
-        The number of labels, by ``sample_weight`` and their own weights.
+        The number of labels, by ``sample_weight``.
     label_weights : dict of int to float
         The rows whose label is too far from the others to be used fully, with the weight that it has instead of 1.
     """
@@ -102,7 +102,7 @@ class LabelForecast:
     rmse_uncorrected : float
         The expected error of the model without correction.
     n_labels : float
-        The number of labels, by their weights.
+        The number of labels, by ``sample_weight``.
     """
 
     name: str
@@ -404,7 +404,7 @@ def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Arr
     found, better = {}, []
     for name, values in squares.items():
         (mse, error), (gain, gain_error) = mean_and_error(values), mean_and_error(squares[first] - values)
-        found[name] = Candidate(float(np.sqrt(mse)), error / (2.0 * np.sqrt(mse)) if mse > 0.0 else 0.0)
+        found[name] = Candidate(float(np.sqrt(mse)), error / (2.0 * float(np.sqrt(mse))) if mse > 0.0 else 0.0)
         if gain > gain_error:
             better.append(name)
     return found, min(better, key=lambda name: found[name].rmse, default=first)
@@ -479,7 +479,7 @@ def forecast_error(drift: Drift, name: str) -> LabelForecast:
     before = float(np.sqrt(square + float(drift.mean @ drift.moment @ drift.mean)))
     return LabelForecast(
         name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]), variance,
-        drift.noise2, before, drift.degrees,
+        drift.noise2, before, drift.n_labels,
     )  # fmt: skip
 
 
@@ -551,4 +551,4 @@ def _describe_drift(drift: Drift, weights: dict[int, float]) -> TargetDrift:
     spread2 = float(np.einsum("ij,ij->", covariance, moment)) + drift.outside_variance * drift.outside_moment
     ends = np.sqrt(size2) + np.array([-width, width]) * np.sqrt(max(spread2, 0.0))
     function = DriftPart(float(np.sqrt(size2)), (max(float(ends[0]), 0.0), float(ends[1])), float(drift.probability[3]))
-    return TargetDrift(float(drift.probability[0]), offset, slope, function, drift.degrees, weights)
+    return TargetDrift(float(drift.probability[0]), offset, slope, function, drift.n_labels, weights)
