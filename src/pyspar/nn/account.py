@@ -16,9 +16,11 @@ from pyspar.core.roots import root_sum_squares
 from pyspar.core.spectrum import rotate_features
 from pyspar.errors import InputError, warn
 from pyspar.estimators.heads import NewHead
-from pyspar.estimators.label_units import MAX_DISTANCE, find_other_unit, measure_slopes, median_distance
+from pyspar.estimators.labels import describe_other_unit
 from pyspar.wording import format_number
 
+MIN_CORRELATION = 0.7
+"""Labels and predictions with a smaller correlation are not linearly related."""
 MAX_ERROR = 1.5
 """The largest error of a trained head on the source, in standard deviations of the labels. The constant mean has 1."""
 MAX_SLOPE = 5.0
@@ -140,34 +142,32 @@ def check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
 def check_target_label_scale(
     source: Moments, target: Moments, coef: Matrix, intercept: Vector, features: Matrix, labels: Matrix
 ) -> None:
-    """Raise InputError if target labels, NaN where unknown, are far from the predictions of the trained head.
-
-    The median distance is compared, so that one wrong label is left to the check for outliers. Warn of labels that
-    seem to be in another unit.
-    """
+    """Raise InputError if target labels, NaN where unknown, are in another unit than the predictions of the head."""
     if labels.shape[1] != len(coef):
         return  # the correction reports the shape
-    predicted, slopes = features @ coef.T + intercept, measure_slopes(source, coef)
+    predicted = features @ coef.T + intercept
     scale = np.maximum(source.spread[source.n_features :], np.asarray(_prediction_spread(target, coef)))
     for output in np.flatnonzero(np.isfinite(labels).any(axis=0) & (scale > 0.0)).tolist():
-        known, name = np.isfinite(labels[:, output]), _name_output(output, scale)
-        values, predictions = labels[known, output], predicted[known, output]
-        median = median_distance(predictions, values)
-        if median > MAX_DISTANCE * scale[output]:
+        known = np.isfinite(labels[:, output])
+        reason = describe_other_unit(predicted[known, output], labels[known, output], float(scale[output]))
+        if reason is not None:
             raise InputError(
-                f"target_labels are on another scale than the model's predictions{name}: the median distance between "
-                f"them is {format_number(median)}, but source labels and predictions have a standard deviation of at "
-                f"most {format_number(scale[output])}; pass target_labels as the model predicts them, for example "
-                "standardised (labels= is not applied to them), or labels_scale='ignore'"
+                f"target_labels are on another scale than the model's predictions{_name_output(output, scale)}: "
+                f"{reason}; pass target_labels as the model predicts them, for example standardised (labels= is not "
+                "applied to them), or labels_scale='ignore'"
             )
-        factor = find_other_unit(slopes[output] * predictions, values)
-        if factor is not None:
-            warn(
-                f"target_labels seem to be in another unit{name}: the slope of {len(values)} labels on the "
-                f"predictions is {format_number(factor, 2)} times that of the source labels; pass target_labels as the "
-                "model predicts them (labels= is not applied to them), or labels_scale='ignore' if the relation has "
-                "changed by this factor",
-            )
+
+
+def measure_slopes(source: Moments, coef: Matrix) -> Vector:
+    """Return the slope of each source label on its prediction; NaN if they are not linearly related.
+
+    ``coef`` are weights of shape (K, D).
+    """
+    centred = source.root_about(None)
+    predicted, labels = centred[:, : source.n_features] @ coef.T, centred[:, source.n_features :]
+    length, product = root_sum_squares(predicted), (predicted * labels).sum(axis=0)
+    related = (product >= MIN_CORRELATION * length * root_sum_squares(labels)) & (product > 0.0)
+    return np.asarray(np.where(related, product / np.where(length > 0.0, length, np.inf) ** 2, np.nan))
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

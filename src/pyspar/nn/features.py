@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
-from pyspar.estimators.target_labels import read_labels
+from pyspar.estimators.labels import read_labels
 from pyspar.nn.batches import BatchReader
 from pyspar.nn.find_head import describe_layer
 from pyspar.nn.models import ModelRunner

@@ -20,9 +20,9 @@ from pyspar.core.arrays import Matrix, Vector
 from pyspar.core.belief import Noise
 from pyspar.core.forecast import Forecast
 from pyspar.errors import InputError
+from pyspar.estimators.correction import LabelForecast, TargetDrift
 from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, new_head_weights
 from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-from pyspar.estimators.target_labels import LabelForecast, TargetDrift
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
