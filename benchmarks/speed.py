@@ -181,7 +181,7 @@ def partners() -> Tasks:
         levels = rng.random(len(rows)) * sums[rows, -1]
         np.array([sums[i].searchsorted(v, side="right") for i, v in zip(rows.tolist(), levels, strict=True)])
 
-    return {"ours": lambda: Partners.of(y, 0.1).draw(rows, rng), "reference": draw_from_all_pairs}
+    return {"ours": lambda: Partners(y, 0.1).draw(rows, rng), "reference": draw_from_all_pairs}
 
 
 def head() -> Tasks:

@@ -13,7 +13,6 @@ from pyspar.errors import InputError, MissingExtraError
 from pyspar.paper.experiments.reproduce import describe_suites, find_cautions, reproduce, select_suites
 from pyspar.paper.output.tables import format_result
 from pyspar.paper.runs.run_suite import Options
-from pyspar.terminal import STOP_CODE, LineProgress, stoppable
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,23 +22,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--out", type=Path, default=Path("reproduction"))
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--features", choices=("keep", "drop"), default="keep")
+    parser.add_argument("--methods", action="append", default=[], metavar="NAME")
+    parser.add_argument("--eval-batch", type=int, default=256)
+    parser.add_argument("--drop-features", dest="keep", action="store_false")
     parser.add_argument("--mini", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args(arguments)
+    given = vars(parser.parse_args(arguments))
     try:
-        options = Options(args.out, args.seeds, args.device, args.jobs, args.data, args.features == "keep", args.mini)
-        if not args.suites:
-            rows = describe_suites(args.data)
-            sys.stdout.write("".join(f"{name:22} {state}; {about}\n" for name, about, state in rows))
+        names = given.pop("suites")
+        options = Options(**{**given, "methods": tuple(given["methods"])}, show=True)
+        if not names:
+            rows = describe_suites(options.data)
+            sys.stdout.write("".join(f"{name:30} {state}; {about}\n" for name, about, state in rows))
             return 0
-        suites = select_suites(args.suites)
+        suites = select_suites(names)
         for caution in find_cautions(suites, options):
             _print_line(caution)
         failures = 0
         for suite in suites:
-            result = reproduce(suite, options, LineProgress(_print_line))
+            result = reproduce(suite, options)
             sys.stdout.write(f"\n## {result.title}\n\n{format_result(result)}")
             for notice in result.notices:
                 _print_line(notice)
@@ -50,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         _print_line("interrupted; run the same command again to continue")
-        return STOP_CODE
+        return 130
 
 
 def _print_line(text: str) -> None:
@@ -59,5 +61,4 @@ def _print_line(text: str) -> None:
 
 
 if __name__ == "__main__":
-    with stoppable():
-        sys.exit(main())
+    sys.exit(main())

@@ -7,18 +7,14 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 from pyspar.errors import InputError
-from pyspar.wording import suggest_name
+from pyspar.text import suggest_name
 
 
 def check_number(
     name: str, value: object, *, low: float = 0.0, high: float = math.inf, positive: bool = False, hint: str = ""
 ) -> float:
-    """Return ``value`` as a float, or raise if it is not a finite number in [low, high].
+    """Return ``value`` as a float, or raise if it is not a finite number in [low, high]. ``positive`` excludes 0.
 
-    ``positive`` also excludes 0. ``hint`` ends the message.
-
-    >>> check_number("weight", 2)
-    2.0
     >>> check_number("weight", -1, hint="the paper uses 1.0")
     Traceback (most recent call last):
     pyspar.errors.InputError: weight must be a number in [0, inf), got -1; the paper uses 1.0
@@ -39,12 +35,7 @@ def check_integer(name: str, value: object, *, low: int, hint: str = "") -> int:
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise if ``value`` is not one of ``choices``.
-
-    >>> check_choice("by", "steps", ("step", "radius"))
-    Traceback (most recent call last):
-    pyspar.errors.InputError: by must be 'step' or 'radius', got 'steps'
-    """
+    """Raise if ``value`` is not one of ``choices``."""
     choices = list(choices)
     if value not in choices:
         *first, last = map(repr, choices)
@@ -54,8 +45,6 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
 def check_name(kind: str, name: str, names: Iterable[str]) -> str:
     """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
 
-    >>> check_name("suite", "tabular", ["tabular", "alpha"])
-    'tabular'
     >>> check_name("suite", "tabluar", ["tabular", "alpha"])
     Traceback (most recent call last):
     pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.

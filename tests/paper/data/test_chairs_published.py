@@ -86,18 +86,6 @@ def test_the_file_of_rc49_is_split(rc49, tmp_path, layout):
     assert task.recreation == ""
 
 
-def test_arrays_that_are_already_split_are_not_changed(rc49, tmp_path):
-    arrays = {
-        f"{array}_{part}": rc49[array][i : i + 4]
-        for i, part in enumerate(("train", "val", "test"))
-        for array in ("images", "labels")
-    }
-    np.savez(tmp_path / "chair-angles-tails.npz", **arrays)
-    task = load("chair-angles-tails", folder=tmp_path)
-    np.testing.assert_array_equal(task.val.X, rc49["images"][1:5])
-    np.testing.assert_array_equal(task.test.y, rc49["labels"][2:6])
-
-
 def test_a_missing_file_raises_with_its_source():
     with pytest.raises(MissingDataError, match=r"RC-49_64x64\.h5.*chair-angles-recreated"):
         find()
@@ -134,26 +122,6 @@ def test_invalid_arrays_raise(rc49, tmp_path, broken, match, layout):
     assert check_dataset("chair-angles-tails", tmp_path).state == "wrong"
 
 
-@pytest.mark.parametrize(
-    ("broken", "match"),
-    [
-        ({"labels_val": np.array([1.0, np.nan])}, "labels_val of .*finite"),
-        ({"labels_val": np.array([1.0, np.inf])}, "labels_val of .*finite"),
-        ({"images_test": np.ones((2, 3, 64, 64))}, "images_test of .*float64"),
-        (
-            {"images_train": np.zeros((2, 3, 32, 32), np.uint8)},
-            r"images_train of .*uint8 of shape \(2, 3, 32, 32\)",
-        ),
-    ],
-)
-def test_invalid_arrays_that_are_already_split_raise(tmp_path, broken, match):
-    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
-    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
-    np.savez(tmp_path / "chair-angles-tails.npz", **arrays | broken)
-    with pytest.raises(InputError, match=match):
-        load("chair-angles-tails", folder=tmp_path)
-
-
 def test_row_numbers_may_be_stored_as_floats(rc49, tmp_path):
     np.savez(tmp_path / "RC-49_64x64.npz", **rc49)
     expected = load("chair-angles-tails", folder=tmp_path)
@@ -188,21 +156,14 @@ def write_single_array(path):
         np.save(file, np.ones(3))
 
 
-@pytest.mark.parametrize("name", ["RC-49_64x64.npz", "chair-angles-tails.npz"])
 @pytest.mark.parametrize("damage", [write_pickled, write_empty, write_truncated, write_single_array])
-def test_a_damaged_npz_file_raises_with_its_name(tmp_path, name, damage):
-    damage(tmp_path / name)
-    with pytest.raises(InputError, match=name):
+def test_a_damaged_npz_file_raises_with_its_name(tmp_path, damage):
+    damage(tmp_path / "RC-49_64x64.npz")
+    with pytest.raises(InputError, match=r"RC-49_64x64\.npz"):
         load("chair-angles-tails", folder=tmp_path)
 
 
-def test_arrays_that_are_empty_or_of_different_lengths_raise(tmp_path):
-    arrays = {f"images_{k}": np.zeros((2, 3, 64, 64), np.uint8) for k in ("train", "val", "test")}
-    arrays |= {f"labels_{k}": np.ones(2) for k in ("train", "val", "test")}
-    path = tmp_path / "chair-angles-tails.npz"
-    np.savez(path, **arrays | {"images_val": arrays["images_val"][:0], "labels_val": np.ones(0)})
-    with pytest.raises(InputError, match="no validation images"):
-        load("chair-angles-tails", folder=tmp_path)
-    np.savez(path, **arrays | {"labels_test": np.ones(5)})
-    with pytest.raises(InputError, match=r"labels_test of .*\(5,\)"):
+def test_a_file_without_images_for_a_part_raises(rc49, tmp_path):
+    np.savez(tmp_path / "RC-49_64x64.npz", **rc49 | {"indx_train": np.arange(570)})
+    with pytest.raises(InputError, match="no test images"):
         load("chair-angles-tails", folder=tmp_path)

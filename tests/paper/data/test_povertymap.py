@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyspar.errors import InputError, MissingDataError
+from pyspar.errors import InputError, MissingDataError, SparWarning
 from pyspar.paper.data import load, where
 from pyspar.paper.data.image_files import ImageFiles
 from pyspar.paper.data.povertymap import FOLDS, PATTERN, RURAL, URBAN, countries_of, read_metadata, split_rows
@@ -103,7 +103,7 @@ def test_each_row_has_its_own_image_label_and_group(small):
     task = load("povertymap", folder=small, fold="B", verify=False)
     for part in (task.train, task.val, task.test):
         numbers = np.rint(part.y * 10).astype(int)
-        np.testing.assert_array_equal(part.X[:], np.stack([image(n) for n in numbers]))
+        np.testing.assert_allclose(part.X[:], np.stack([image(n) for n in numbers]), rtol=1e-3, atol=1e-4)  # float16
         np.testing.assert_array_equal(part.group, np.where(numbers % 3 == 0, URBAN, RURAL))
     assert {COUNTRIES[n % 23] for n in np.rint(task.test.y * 10).astype(int)} == set(countries_of("B")[1])
     assert task.metric == "r"
@@ -196,23 +196,36 @@ def test_a_damaged_image_raises_with_its_name(small, content, match):
     assert path.name in str(raised.value)
 
 
-def test_images_support_any_index_and_the_last_ones_stay_in_memory(small):
-    images = load("povertymap", folder=small, verify=False, keep=3).test.X
+@pytest.mark.parametrize("cache", [True, False])
+def test_images_support_any_index_and_are_read_once_with_a_cache(small, cache):
+    images = load("povertymap", folder=small, verify=False, cache=cache).test.X
     all_of_them = images[:]
     assert images.shape == all_of_them.shape == (len(images), 8, 4, 4)
     assert images.dtype == all_of_them.dtype
     rows = np.array([4, 0, 4])
     np.testing.assert_array_equal(images[rows], all_of_them[rows])
-    np.testing.assert_array_equal(images[-1], all_of_them[-1])
     np.testing.assert_array_equal(images[np.arange(len(images)) % 2 == 0], all_of_them[::2])
-    images[np.array([1, 2, 3])][:] = 0.0
-    for number in images.numbers[1:4]:
-        images.path(int(number)).unlink()
-    np.testing.assert_array_equal(images[1:4], all_of_them[1:4])  # from memory
-    with pytest.raises(MissingDataError, match="landsat_poverty_img"):
-        pickle.loads(pickle.dumps(images))[1:4]  # a worker starts without images in memory
+    images.path(int(images.numbers[1])).unlink()
+    worker = pickle.loads(pickle.dumps(images))
+    if cache:
+        np.testing.assert_array_equal(worker[1:4], all_of_them[1:4])  # from the memory-mapped file
+    else:
+        with pytest.raises(MissingDataError, match="landsat_poverty_img"):
+            worker[1:4]
     with pytest.raises(IndexError):
-        images[len(images)]
+        images[np.array([len(images)])]
+
+
+def test_a_full_disk_disables_the_cache_with_a_warning(small, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    images = load("povertymap", folder=small, verify=False).test.X
+    with pytest.warns(SparWarning, match="No space left on device; every epoch reads the image files"):
+        first = images[:2]
+    np.testing.assert_array_equal(images[:2], first)
+    assert not list(images.cache.parent.glob("*.float16"))
 
 
 @pytest.mark.parametrize(
@@ -323,3 +336,10 @@ def test_a_folder_with_missing_images_is_incomplete(small):
         (small / "poverty_v1.1" / "images" / PATTERN.format(row)).unlink()
     assert where("povertymap", small).missing == "4 of 115 images"
     assert state_of("povertymap", small) == "incomplete"
+
+
+def test_without_its_pool_the_unlabelled_set_is_incomplete(small):
+    assert state_of("povertymap", small, unlabeled=True) == "found"
+    (small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv").unlink()
+    assert state_of("povertymap", small, unlabeled=True) == "incomplete"
+    assert where("povertymap", small, unlabeled=True).missing == "no unlabelled images"

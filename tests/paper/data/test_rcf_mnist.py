@@ -11,7 +11,7 @@ import pytest
 
 from pyspar.errors import InputError, MissingDataError, SparWarning
 from pyspar.paper.data import load, rcf_mnist, where
-from pyspar.paper.data.cache import cache_file
+from pyspar.paper.data.files import cache_file
 from pyspar.paper.data.rcf_mnist import AGAINST_LABEL, ANY_COLOUR, DEBIAN, LIKE_LABEL, build, colour_images, rotate
 
 debian = pytest.mark.skipif(not DEBIAN.is_dir(), reason="needs the Debian package dataset-fashion-mnist")

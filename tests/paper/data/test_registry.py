@@ -17,7 +17,7 @@ def test_every_module_has_find_and_load():
     import importlib
 
     for name in names():
-        module = importlib.import_module(DATASETS[name].module)
+        module = importlib.import_module(f"pyspar.paper.data.{DATASETS[name].module}")
         assert callable(module.find)
         assert callable(module.load)
 
@@ -145,10 +145,10 @@ def test_the_documentation_runs_and_lists_every_data_set():
 def test_a_check_reports_any_error_of_a_data_set(tmp_path, monkeypatch):
     import pyspar.paper.data.chairs.published as chairs
 
-    (tmp_path / "chair-angles-tails.npz").write_bytes(b"")
+    (tmp_path / "RC-49_64x64.npz").write_bytes(b"")
     result = check_dataset("chair-angles-tails", tmp_path)
     assert result.state == "wrong"
-    assert "chair-angles-tails.npz" in result.detail
+    assert "RC-49_64x64.npz" in result.detail
 
     def raise_error(folder, *, seed):
         raise RuntimeError("unexpected")

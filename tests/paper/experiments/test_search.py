@@ -1,5 +1,7 @@
 """The random search for hyperparameters."""
 
+from dataclasses import replace
+
 import pytest
 
 from pyspar.paper.experiments.reproduce import reproduce
@@ -12,15 +14,15 @@ def test_a_setting_that_diverges_is_a_notice_and_not_a_failure(mini, monkeypatch
     pytest.importorskip("optuna")
     from pyspar.paper import TrainingError
 
-    train, calls = run_module.train, []
+    train, calls = run_module.train_network, []
 
-    def diverge_first(*arguments):
+    def diverge_first(*arguments, **options):
         calls.append(1)
         if len(calls) == 1:
             raise TrainingError("the loss is infinite")
-        return train(*arguments)
+        return train(*arguments, **options)
 
-    monkeypatch.setattr(run_module, "train", diverge_first)
-    result = reproduce(read_suite("tabular-tuned"), mini)
+    monkeypatch.setattr(run_module, "train_network", diverge_first)
+    result = reproduce(read_suite("tabular-search"), replace(mini, jobs=1))
     assert result.failures == []
     assert any("diverged (TrainingError: the loss is infinite)" in notice for notice in result.notices)

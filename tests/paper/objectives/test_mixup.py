@@ -1,164 +1,174 @@
-"""Mixup and C-Mixup: the loss against a plain formula, limiting cases, stacked seeds and plans."""
-
-import copy
-from types import SimpleNamespace
+"""Mixup and C-Mixup: partners follow the kernel, and the loss equals a plain formula."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from torch import nn  # noqa: E402
-
 from pyspar.errors import InputError  # noqa: E402
+from pyspar.paper.networks.resnet import resnet  # noqa: E402
+from pyspar.paper.objectives import partners as module  # noqa: E402
 from pyspar.paper.objectives.base import ERM, Batch, EpochPlan  # noqa: E402
 from pyspar.paper.objectives.mixup import CMixup, Mixup, mix_rows  # noqa: E402
+from pyspar.paper.objectives.partners import Partners, draw_among_candidates  # noqa: E402
+
+LEVEL = 1e-4  # a correct sampler fails with probability 1e-4; the seeds are fixed, so it never fails later
 
 
-class Net(nn.Module):
-    """A small float64 network. ``shape`` is that of one input."""
-
-    def __init__(self, shape=(5,), outputs=2, linear_stem=False, seed=0):
-        super().__init__()
-        torch.manual_seed(seed)
-        d = int(np.prod(shape))
-        first = nn.Linear(d, 7, dtype=torch.float64)
-        flat = nn.Flatten() if len(shape) > 1 else nn.Identity()
-        self.stem = nn.Sequential(flat, first) if linear_stem else nn.Sequential(flat, first, nn.Tanh())
-        self.trunk = nn.Sequential(nn.Tanh(), nn.Linear(7, 6, dtype=torch.float64), nn.Tanh())
-        self.head = nn.Linear(6, outputs, bias=False, dtype=torch.float64)
-
-    def features(self, x):
-        return self.trunk(self.stem(x))
-
-    def forward(self, x):
-        return self.head(self.features(x))
+def brute_force(y, h, include_self):
+    """Return all N x N probabilities, in extended precision and relative to the largest weight of each row."""
+    y = np.asarray(y, dtype=np.longdouble).reshape(len(y), -1)
+    log = -0.5 * (((y[:, None] - y[None]) / np.longdouble(h)) ** 2).sum(axis=2)
+    if not include_self:
+        np.fill_diagonal(log, -np.inf)
+    weights = np.exp(log - log.max(axis=1, keepdims=True))
+    return (weights / weights.sum(axis=1, keepdims=True)).astype(float)
 
 
-def batch_of(objective, n=40, shape=(5,), outputs=2, seed=0, mix=None, steps=3, size=8):
-    """Return a training set, and its first batch according to the objective's plan."""
-    rng = np.random.default_rng(seed)
-    x, y = torch.tensor(rng.normal(size=(n, *shape))), torch.tensor(rng.normal(size=(n, outputs)))
-    order = rng.permutation(n)[: steps * size].reshape(steps, size)
-    plan = EpochPlan(rng, order, y.numpy(), 0, objective.prepare(y.numpy()))
-    drawn = objective.plan(plan)
-    mix = torch.as_tensor(drawn["mix"][0] if mix is None else mix, dtype=torch.float64)
+def p_value(drawn, probabilities):
+    """Return the p-value of Pearson's chi-square test of draws (rows, times), pooling the rare cells of a row."""
+    statistic, freedom = 0.0, 0
+    for one, p in zip(drawn, probabilities):
+        seen, expected = np.bincount(one, minlength=len(p)), drawn.shape[1] * p
+        assert not seen[p == 0].any()
+        common = expected >= 5
+        seen = np.append(seen[common], seen[~common].sum())
+        expected = np.append(expected[common], expected[~common].sum())
+        if expected[-1] < 5 and len(expected) > 1:  # the pooled cell is still too rare
+            seen, expected = np.append(seen[:-2], seen[-2:].sum()), np.append(expected[:-2], expected[-2:].sum())
+        statistic += float(((seen - expected) ** 2 / expected).sum())
+        freedom += len(expected) - 1
+    return stats.chi2.sf(statistic, freedom) if freedom else 1.0
+
+
+def labels(kind):
+    rng = np.random.default_rng(5)
+    return {
+        "normal": lambda: rng.normal(size=150),
+        "ties": lambda: rng.integers(0, 6, 150).astype(float),
+        "all equal": lambda: np.full(40, 0.3),
+        "outliers": lambda: np.append(0.1 * rng.random(140), [3.0, 3.4, -7.0, 1e6, 1e6 + 1e-3]),
+        "two": lambda: np.array([0.0, 0.8]),
+        "two dimensions": lambda: rng.normal(size=(150, 2)),
+    }[kind]()
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("h", [1e-9, 5e-4, 0.5, 1e9])
+@pytest.mark.parametrize("kind", ["normal", "ties", "all equal", "outliers", "two", "two dimensions"])
+def test_partners_follow_the_kernel(kind, h, include_self, stored, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_STORED_ROWS", 1000 if stored else 0)
+    monkeypatch.setattr(module, "_MAX_CELLS", 10_000)  # several parts
+    y = labels(kind)
+    rows = np.arange(min(8, len(y)))
+    drawn = Partners(y, h, include_self=include_self).draw(
+        np.repeat(rows[:, None], 2000, axis=1), np.random.default_rng(11)
+    )
+    assert p_value(drawn, brute_force(y, h, include_self)[rows]) > LEVEL
+
+
+def test_the_goodness_of_fit_test_detects_a_bandwidth_that_is_two_per_cent_off():
+    y = labels("normal")
+    drawn = Partners(y, 0.51).draw(np.repeat(np.arange(20)[:, None], 20_000, axis=1), np.random.default_rng(0))
+    assert p_value(drawn, brute_force(y, 0.5, True)[:20]) < LEVEL
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("kind", ["normal", "ties", "two dimensions"])
+def test_partners_within_a_batch_follow_the_kernel_on_the_batch(kind, include_self):
+    y = labels(kind)
+    batch = np.random.default_rng(1).permutation(len(y))[:12]
+    order = np.repeat(batch[None], 3000, axis=0)
+    drawn = draw_among_candidates(y, order, 0.1, np.random.default_rng(2), include_self=include_self)
+    column = np.argsort(batch)[np.searchsorted(np.sort(batch), drawn)]
+    assert (batch[column] == drawn).all()
+    assert p_value(column.T, brute_force(y[batch], 0.1, include_self)) > LEVEL
+
+
+def test_with_extra_candidates_half_of_the_partners_of_a_wide_kernel_are_from_the_whole_set():
+    y, batch = labels("normal"), np.arange(10)
+    order = np.repeat(batch[None], 4000, axis=0)
+    drawn = draw_among_candidates(y, order, 1e9, np.random.default_rng(2), extra=1)
+    share = np.isin(drawn, batch).mean()  # one half from the batch, and 10 of 150 rows of the rest
+    assert share == pytest.approx(0.5 + 0.5 * 10 / 150, abs=5 * 0.5 / np.sqrt(drawn.size))
+    near = draw_among_candidates(y, order, 1e-9, np.random.default_rng(2), extra=1)
+    assert (y[near] == y[order]).all()
+
+
+def test_at_the_smallest_bandwidth_the_partner_is_the_nearest_other_row():
+    y = np.random.default_rng(4).normal(size=(300, 2))
+    drawn = Partners(y, 1e-100, include_self=False).draw(np.arange(300), np.random.default_rng(0))
+    distance = np.linalg.norm(y[:, None] - y[None], axis=2) + np.diag(np.full(300, np.inf))
+    assert (drawn == distance.argmin(axis=1)).all()
+
+
+def test_excluding_the_row_itself_requires_two_rows():
+    with pytest.raises(InputError, match=r"include_self=False .*training set, got 1"):
+        Partners(np.array([2.0]), 1.0, include_self=False)
+    with pytest.raises(InputError, match=r"include_self=False .*batch, got 1"):
+        draw_among_candidates(np.arange(3.0), np.arange(3)[:, None], 1.0, np.random.default_rng(0), include_self=False)
+
+
+def make_net(seed=0):
+    torch.manual_seed(seed)
+    return resnet(18, channels=1, stem="small").eval()
+
+
+def batch_of(objective, n=20, size=4, mix=None):
+    """Return the first batch of images according to the objective's plan."""
+    rng = np.random.default_rng(0)
+    x, y = torch.tensor(rng.normal(size=(n, 1, 8, 8))).float(), torch.tensor(rng.normal(size=(n, 1))).float()
+    order = rng.permutation(n).reshape(-1, size)
+    drawn = objective.plan(EpochPlan(rng, order, y.numpy(), 0, objective.prepare(y.numpy())))
+    assert drawn["partner"].shape == order.shape
+    assert drawn["mix"].shape == (order.shape if objective.mix == "sample" else order.shape[:1])
+    mix = torch.as_tensor(drawn["mix"][0] if mix is None else mix, dtype=torch.float32)
     i, j = order[0], drawn["partner"][0]
     return Batch(x[i], y[i], x[j], y[j], draws={"mix": mix})
-
-
-def loss(objective, net, batch):
-    parts = objective.loss(net, batch, None, "train")
-    assert set(parts) == {"mse"}
-    return parts["mse"]
 
 
 OBJECTIVES = [
     Mixup(),
     Mixup(mix="sample", where="manifold"),
-    CMixup(0.5),
-    CMixup(0.5, where="manifold"),
-    CMixup(0.5, mix="sample", mix_alpha=0.5, include_self=False),
-    CMixup(0.5, partners="within-batch", mix="sample", where="manifold"),
+    CMixup(0.5, mix="sample", mix_alpha=0.5, include_self=False, both_ways=True),
+    CMixup(0.5, partners="double-batch", where="maps"),
+    CMixup(0.5, partners="within-batch"),
 ]
 
 
-@pytest.mark.parametrize("shape", [(5,), (2, 3, 3)])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_the_loss_equals_the_formula(objective, shape):
-    """The formula is evaluated row by row in float64, so only the order of sums differs."""
-    net = Net(shape)
-    batch = batch_of(objective, shape=shape)
-    total = 0.0
-    for row in range(8):
-        lam = float(batch.draws["mix"][row] if objective.mix == "sample" else batch.draws["mix"])
-        ends = [v[row : row + 1] for v in (batch.x, batch.partner_x)]
-        if objective.where == "input":
-            out = net(lam * ends[0] + (1 - lam) * ends[1])
-        else:
-            out = net.head(net.trunk(lam * net.stem(ends[0]) + (1 - lam) * net.stem(ends[1])))
-        want = lam * batch.y[row] + (1 - lam) * batch.partner_y[row]
-        total += ((out - want) ** 2).sum().item()
-    assert loss(objective, net, batch).item() == pytest.approx(total / (8 * 2), rel=1e-12)
+def test_the_loss_equals_the_formula(objective):
+    net, batch = make_net(), batch_of(objective)
+    ways = [(batch.x, batch.y, batch.partner_x, batch.partner_y)]
+    ways += [(batch.partner_x, batch.partner_y, batch.x, batch.y)] if objective.both_ways else []
+    errors = []
+    for x, y, partner_x, partner_y in ways:
+        for row in range(4):
+            lam = float(batch.draws["mix"][row] if objective.mix == "sample" else batch.draws["mix"])
+            a, b = x[row : row + 1], partner_x[row : row + 1]
+            if objective.where == "input":
+                out = net(lam * a + (1 - lam) * b)
+            elif objective.where == "manifold":
+                out = net.head(net.trunk(lam * net.stem(a) + (1 - lam) * net.stem(b)))
+            else:  # before the average pooling of the last maps
+                maps = lam * net.feature_maps(a) + (1 - lam) * net.feature_maps(b)
+                assert maps.shape == (1, 512, 1, 1)
+                out = net.head(maps.mean(dim=(2, 3)))
+            errors.append(float((out.detach() - lam * y[row] - (1 - lam) * partner_y[row]).square().sum()))
+    (value,) = objective.loss(net, batch, None, "train").values()
+    assert float(value) == pytest.approx(np.mean(errors), rel=1e-4)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_a_mixing_weight_of_one_equals_erm_bit_for_bit(objective):
-    net = Net()
-    mix = np.ones(8) if objective.mix == "sample" else 1.0
-    batch = batch_of(objective, mix=mix)
-    assert loss(objective, net, batch) == loss(ERM(), net, batch)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_a_mixing_weight_of_zero_equals_erm_on_the_partners(objective):
-    net = Net()
-    mix = np.zeros(8) if objective.mix == "sample" else 0.0
-    batch = batch_of(objective, mix=mix)
-    assert loss(objective, net, batch) == loss(ERM(), net, Batch(batch.partner_x, batch.partner_y))
-
-
-@pytest.mark.parametrize("mix", ["batch", "sample"])
-def test_mixing_after_a_linear_stem_equals_mixing_inputs(mix):
-    net = Net(linear_stem=True)
-    batch = batch_of(Mixup(mix=mix))
-    inputs, manifold = (loss(Mixup(mix=mix, where=where), net, batch) for where in ("input", "manifold"))
-    assert inputs.item() == pytest.approx(manifold.item(), rel=1e-12)  # float64, a few sums in another order
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_stacked_seeds_have_the_losses_and_gradients_of_each_alone(objective):
-    nets = [Net(seed=s) for s in range(3)]
-    batches = [batch_of(objective, seed=s) for s in range(3)]
-    alone = [loss(objective, net, batch) for net, batch in zip(nets, batches)]
-    for one in alone:
-        one.backward()
-
-    parts = SimpleNamespace(
-        stem=lambda x: torch.stack([net.stem(v) for net, v in zip(nets, x)]),
-        trunk=lambda h: torch.stack([net.trunk(v) for net, v in zip(nets, h)]),
-        head=lambda h: torch.stack([net.head(v) for net, v in zip(nets, h)]),
-    )
-
-    class StackedNet(SimpleNamespace):
-        def __call__(self, x):
-            return self.head(self.trunk(self.stem(x)))
-
-    gradients = [[p.grad.clone() for p in net.parameters()] for net in nets]
-    for net in nets:
-        net.zero_grad()
-    stacked = Batch(
-        *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "partner_x", "partner_y")),
-        draws={"mix": torch.stack([b.draws["mix"] for b in batches])},
-    )
-    together = loss(objective, StackedNet(**vars(parts)), stacked)
-    together.sum().backward()
-    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-12, atol=0)
-    for net, wanted in zip(nets, gradients):
-        for parameter, gradient in zip(net.parameters(), wanted):
-            torch.testing.assert_close(parameter.grad, gradient, rtol=1e-10, atol=1e-14)
-
-
-def test_plans_have_the_shapes_of_the_epoch_and_contain_training_rows():
-    y = np.random.default_rng(0).normal(size=(50, 1))
-    order = np.random.default_rng(0).permutation(50)[:48].reshape(6, 8)
-    for objective in OBJECTIVES:
-        drawn = objective.plan(EpochPlan(np.random.default_rng(1), order, y, 0, objective.prepare(y)))
-        assert set(drawn) == {"partner", "mix"}
-        assert drawn["partner"].shape == (6, 8)
-        assert drawn["partner"].min() >= 0
-        assert drawn["partner"].max() < 50
-        assert drawn["mix"].shape == ((6, 8) if objective.mix == "sample" else (6,))
-        assert ((drawn["mix"] > 0) & (drawn["mix"] < 1)).all()
-
-
-def test_partners_within_the_batch_are_other_rows_of_the_batch_unless_include_self():
-    y = np.random.default_rng(0).normal(size=(48, 1))
-    order = np.random.default_rng(0).permutation(48).reshape(6, 8)
-    objective = CMixup(0.3, partners="within-batch", include_self=False)
-    partner = objective.plan(EpochPlan(np.random.default_rng(1), order, y, 0, objective.prepare(y)))["partner"]
-    assert all(set(p) <= set(o) for p, o in zip(partner, order))
-    assert (partner != order).all()
+@pytest.mark.parametrize("objective", [o for o in OBJECTIVES if not o.both_ways], ids=repr)
+def test_a_mixing_weight_of_one_or_zero_equals_erm_on_the_rows_or_the_partners(objective):
+    net = make_net()
+    for weight in (1.0, 0.0):
+        batch = batch_of(objective, mix=np.full(4, weight) if objective.mix == "sample" else weight)
+        rows = batch if weight else Batch(batch.partner_x, batch.partner_y)
+        (value,) = objective.loss(net, batch, None, "train").values()
+        assert float(value) == pytest.approx(float(ERM().loss(net, rows, None, "train")["mse"]), rel=1e-5)
 
 
 def test_mixing_weights_are_beta_distributed():
@@ -171,41 +181,16 @@ def test_mixing_weights_are_beta_distributed():
         assert mix["mix"].var() == pytest.approx(variance, rel=0.02)
 
 
-def test_c_mixup_with_a_wide_kernel_draws_like_mixup():
-    """The mean label distance between a row and its partner, to five standard errors of 40,000 draws."""
-    y = np.random.default_rng(0).normal(size=(400, 1))
-    order = np.tile(np.arange(400), (100, 1))
-
-    def distance(objective):
-        drawn = objective.plan(EpochPlan(np.random.default_rng(2), order, y, 0, objective.prepare(y)))
-        return float(np.abs(y[drawn["partner"]] - y[order]).mean())
-
-    assert distance(CMixup(1e6)) == pytest.approx(distance(Mixup()), abs=5 * np.sqrt(2) * 0.9 / 200)
-    assert distance(CMixup(0.01)) < 0.02
-
-
-def test_two_plans_of_one_seed_are_equal_and_the_objective_is_not_changed():
-    objective = CMixup(0.3)
-    y = np.random.default_rng(0).normal(size=(50, 1))
-    state, before = objective.prepare(y), copy.deepcopy(objective)
-    order = np.arange(48).reshape(6, 8)
-    one, other = (objective.plan(EpochPlan(np.random.default_rng(4), order, y, 0, state)) for _ in range(2))
-    assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert objective == before
-
-
 def test_half_precision_activations_are_mixed_with_a_single_precision_weight():
     ones, zeros = torch.ones(2, 3, dtype=torch.bfloat16), torch.zeros(2, 3, dtype=torch.bfloat16)
     rows = mix_rows(ones, zeros, torch.tensor(0.5))
-    assert rows.dtype == torch.bfloat16
-    assert (rows == 0.5).all()
+    assert (rows.dtype, bool((rows == 0.5).all())) == (torch.bfloat16, True)
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
         (lambda: CMixup(0.0), r"bandwidth .*0\.0"),
-        (lambda: CMixup(float("nan")), "bandwidth .*nan"),
         (lambda: Mixup(mix_alpha=-1), "mix_alpha .*-1"),
         (lambda: CMixup(1.0, where="output"), "where .*'output'"),
         (lambda: CMixup(1.0, partners="all"), "partners .*'all'"),

@@ -1,12 +1,13 @@
-"""The page of results, and the selection of the newest records."""
+"""The page of results: verdicts, statements, and the selection of the newest records."""
 
-from pathlib import Path
+import pytest
 
+from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import list_suite_names, read_suite
-from pyspar.paper.output.page import collect, main, render_page, select_newest
+from pyspar.paper.output.claims import make_claims
+from pyspar.paper.output.overview import judge
+from pyspar.paper.output.page import collect, main, make_numbers, render_page, select_newest
 from pyspar.paper.runs.records import Record, read_records, write_records
-
-RESULTS = Path(__file__).parents[3] / "results"
 
 
 def write_suite(folder, name, records):
@@ -14,57 +15,88 @@ def write_suite(folder, name, records):
     write_records(folder / name / "records.jsonl", records)
 
 
-def test_the_page_contains_the_findings_of_a_suite_with_records(tmp_path):
+def make_records(suite, change=lambda task, method, mean, spread: (mean, spread), task_name=None):
+    """Return records whose means and spreads are ``change`` of the published ones."""
+    records = []
+    for metric in suite.metrics:
+        for task, methods in published(suite.published, metric).cells.items():
+            for method, printed in methods.items():
+                mean, spread = change(task, method, *map(float, printed))
+                values = (mean - spread, mean + spread) * 5
+                name = task_name or task
+                records += [Record(name, method, seed, metric, value) for seed, value in enumerate(values)]
+    return records
+
+
+@pytest.mark.parametrize(
+    ("shifted", "verdict"),
+    [
+        ((), "agrees: 24 of 24 cells; SpAR's sign in 8 of 8"),
+        (("skillcraft",), "partly agrees: 12 of 24 cells (12 higher)"),
+        (("skillcraft", "communities-and-crime"), "differs: 0 of 24 cells (24 higher)"),
+    ],
+)
+def test_the_verdict_counts_cells_within_two_standard_errors(shifted, verdict):
+    suite = read_suite("tabular")
+
+    def change(task, method, mean, spread):
+        # Both means have the standard error spread / 3, so this is three joint standard errors.
+        return mean + (spread * 2**0.5 if task in shifted else 0.0), spread
+
+    assert judge(suite, make_records(suite, change)).startswith(verdict)
+
+
+def test_rows_of_a_former_protocol_and_of_other_data_are_never_called_agreement():
     suite = read_suite("rcf-mnist")
-    methods = suite.blocks[0].methods
-    records = [Record("rcf-mnist", method, seed, "rmse", 6.0) for method in methods for seed in range(3)]
-    write_suite(tmp_path, suite.name, records)
-    page = " ".join(render_page(tmp_path, tmp_path, "figures").split())  # lines are wrapped
-    assert suite.found
-    assert all(finding in page for finding in suite.found)
+    records = [r for r in make_records(suite) if r.task == "rcf-mnist"]
+    verdict = judge(suite, records)
+    assert verdict.startswith("agrees: 4 of 4 cells")
+    assert verdict.endswith("trained with the former protocol: C-Mixup, DANN")
+    shown = {row[1]: row[-1] for row in make_numbers(suite, records).rows}
+    assert (shown["ERM"], shown["DANN + SpAR"]) == ("+0.0 SE", "former protocol")
+    chairs = read_suite("chair-angles-pretrained")
+    recreated = make_records(chairs, task_name="chair-angles-recreated")
+    assert judge(chairs, recreated).startswith("not comparable (re-created data)")
+    assert "agrees" not in judge(chairs, recreated)
 
 
 def read_overview(page):
     """Return the cells of the rows of the first table by the title of the experiment."""
-    head = page[: page.index("\n## ")]
+    head = page[: page.index("\n## Statement")]
     cells = (line.strip("| ").split(" | ") for line in head.splitlines() if line.startswith("| "))
     return {first: rest for first, *rest in cells}
 
 
-def test_the_first_table_lists_every_experiment_and_fits_on_one_screen(tmp_path):
-    rows = read_overview(render_page(tmp_path / "none", None, "figures"))
-    titles = [read_suite(name).title for name in list_suite_names()]
-    assert set(titles) < set(rows)
-    assert len(rows) <= 20
-    assert {rows[title][-1] for title in titles} == {"not run"}
-    committed = read_overview(render_page(RESULTS, None, "figures"))
-    assert all(sum(map(len, cells)) < 130 for cells in committed.values())
-
-
-def test_the_first_table_shows_seeds_and_machine_or_the_requirements(tmp_path):
+def test_the_first_table_lists_every_experiment_with_records_or_requirements(tmp_path):
     provenance = {"machine": {"gpu": "Maker X9"}, "versions": {"torch": "1"}}
     metrics = read_suite("tabular").metrics
     records = [Record("skillcraft", "ERM", seed, m, 6.0, **provenance) for seed in range(2) for m in metrics]
     write_suite(tmp_path, "tabular", records)
     rows = read_overview(render_page(tmp_path, None, "figures"))
-    assert rows[read_suite("tabular").title][0] == "2 seeds, X9"
-    assert rows[read_suite("povertymap").title][1] == "needs PovertyMap (13 GB), a GPU"
+    titles = [read_suite(name).title for name in list_suite_names()]
+    assert set(titles) < set(rows)
+    assert rows[read_suite("tabular").title][1].startswith("2 seeds, X9")
+    assert rows[read_suite("povertymap").title][1:] == ["none; needs PovertyMap (13 GB), a GPU", "not verified"]
     unlabelled = rows[read_suite("povertymap-unlabeled").title][1]
-    assert unlabelled == "needs PovertyMap (13 GB), its unlabelled images (173 GB), a GPU"
-    assert rows[read_suite("rcf-mnist").title][1] == "needs a GPU"
-    assert rows[read_suite("cost").title][1] == "needs only time"
+    assert unlabelled == "none; needs PovertyMap (13 GB), its unlabelled images (173 GB), a GPU"
+    assert rows[read_suite("cost").title][1] == "none; needs only time"
 
 
-def test_collect_copies_the_newest_record_of_each_number(tmp_path):
-    old, new = (Record("skillcraft", "ERM", 0, "rmse", v, run=r) for v, r in ((1.0, "a"), (2.0, "b")))
-    write_suite(tmp_path / "out", "tabular", [old, new])
-    assert collect(tmp_path / "out", tmp_path / "results") == ["tabular"]
-    assert read_records(tmp_path / "results" / "tabular" / "records.jsonl") == [new]
+def test_statements_are_answered_from_the_records_and_not_without(tmp_path):
+    answers = {row[0]: row[1] for row in make_claims(tmp_path).rows}
+    assert answers["SpAR beats least squares on tables"] == "not verified"
+    write_suite(tmp_path, "tabular", make_records(read_suite("tabular")))
+    row = next(row for row in make_claims(tmp_path).rows if row[0] == "SpAR beats least squares on tables")
+    assert row[1:] == ("yes", "better in 8 of 8 cells, significantly in 8; significantly worse in 0")
 
 
-def test_the_command_collects_records_and_writes_the_page(tmp_path, capsys):
-    write_suite(tmp_path / "out", "tabular", [Record("skillcraft", "ERM", 0, "rmse", 6.125)])
+def test_the_command_collects_the_newest_records_and_writes_the_page(tmp_path, capsys):
+    old, new = (Record("skillcraft", "ERM", 0, "rmse", v, run=r) for v, r in ((1.0, "a"), (6.125, "b")))
+    others = [Record("skillcraft", "ERM", 0, "worst-group rmse", 7.0, run="b")]
+    write_suite(tmp_path / "out", "tabular", [old, new, *others])
     results, page = tmp_path / "results", tmp_path / "docs" / "page.md"
+    assert collect(tmp_path / "out", tmp_path / "copy") == ["tabular"]
+    assert read_records(tmp_path / "copy" / "tabular" / "records.jsonl") == [new, *others]
     arguments = ["--collect", str(tmp_path / "out"), "--results", str(results), "--page", str(page)]
     assert main(arguments) == 0
     assert "6.125" in page.read_text()
@@ -73,24 +105,7 @@ def test_the_command_collects_records_and_writes_the_page(tmp_path, capsys):
     assert "line 1" in capsys.readouterr().err
 
 
-def test_the_newest_run_of_each_data_set_and_method_is_selected_for_suites_without_metrics():
-    table1, inflation, cost = map(read_suite, ("table1", "spectral-inflation", "cost"))
-
-    def make_records(run, seeds, positions=(None,)):
-        return [Record("t", "m", seed, "x", 1.0, at=at, run=run) for seed in seeds for at in positions]
-
-    many, few = make_records("10 draws", range(10)), make_records("3 draws", range(3))
-    assert select_newest(many + few, table1) == few
-    assert select_newest(few + many, table1) == many
-    long, short = make_records("a", [0], range(5)), make_records("b", [0], range(3))
-    assert select_newest(long + short, inflation) == short
-    single_seeds = make_records("seed 0", [0]) + make_records("seed 1", [1])
-    assert select_newest(single_seeds, cost) == single_seeds
-
-
-def test_all_folds_and_all_settings_of_a_search_are_selected():
-    folds = [Record("p", "ERM", s, "r", 1.0, run=f, spec={"options": {"fold": f}}) for s, f in enumerate("ABCDE")]
-    assert select_newest(folds, read_suite("povertymap")) == folds
+def test_all_settings_of_a_search_are_selected():
     settings = [Record("s", "ERM", 0, "validation mse", 1.0, run=run) for run in "abc"]
     best = [Record("s", "ERM", 0, "rmse", 1.0, run="d")]
-    assert select_newest(settings + best, read_suite("tabular-tuned")) == settings + best
+    assert select_newest(settings + best, read_suite("tabular-search")) == settings + best

@@ -30,7 +30,7 @@ def finished(tmp_path_factory):
     """A finished run and its outcome, for ``finished_run``."""
     pytest.importorskip("torch")
     run = make_run(Options(out=tmp_path_factory.mktemp("finished"), mini=True))
-    return run, run_one(run, lambda message: None)
+    return run, run_one(run)
 
 
 @pytest.fixture

@@ -1,124 +1,227 @@
-"""One run: missing and damaged files are created again, and failures are recorded."""
+"""One run: missing and damaged files are created again, failures are outcomes, and a killed command continues."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from pyspar.errors import InputError
 from pyspar.paper.runs import run as run_module
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.run import record_failure, run_one
+from pyspar.paper.runs.run import run_one
+from pyspar.paper.runs.spec import RunSpec
+from pyspar.paper.runs.store import RunFolder, hold_lock
+from pyspar.paper.runs.summary import FILE, read_summaries, summarise, write_summaries
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 
-def ignore_epoch(message):
-    """Report nothing."""
+def forbid_training(monkeypatch):
+    monkeypatch.setattr(run_module, "train_network", lambda *_, **__: pytest.fail("trained again"))
 
 
 def run_again(run, first):
     """Do a run again, and check that it has the outcome of the first time."""
-    again = run_one(run, ignore_epoch)
+    again = run_one(run)
     assert (again.kind, again.reason) == ("done", "")
     assert (again.scores, again.training["validation"]) == (first.scores, first.training["validation"])
     assert set(again.training["seconds"]) == {"train", "features"}
-    assert not (run.folder.path / "failed.json").exists()
     return again
 
 
-@pytest.mark.parametrize("name", ["features-1.npz", "scores.json", "done.json"])
-@pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"\x00\xff"], ids=["truncated", "not text"])
+@pytest.mark.parametrize("name", ["features.npz", "scores.json", "done.json", "model.pt"])
+@pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"\x00\xff", lambda c: b"[1]"])
 def test_a_damaged_file_is_created_again(finished_run, name, damage):
     run, first = finished_run
     path = run.folder.path / name
     path.write_bytes(damage(path.read_bytes()))
-    if name.startswith("features"):  # features are read for heads without scores only
+    if name in ("features.npz", "model.pt"):  # read for heads without scores only
         (path.parent / "scores.json").unlink()
     run_again(run, first)
 
 
-@pytest.mark.parametrize("content", ["[1]", "{}", '{"content": 3}', '{"content": {}, "sha256": 5}'])
-@pytest.mark.parametrize("name", ["scores.json", "done.json"])
-def test_a_json_file_with_other_content_is_created_again(finished_run, name, content):
+def test_features_without_their_weights_are_trained_again_and_with_them_computed_again(finished_run, monkeypatch):
     run, first = finished_run
-    (run.folder.path / name).write_text(content)
-    run_again(run, first)
-
-
-def test_features_with_a_damaged_header_are_computed_again(finished_run):
-    run, first = finished_run
-    path = run.folder.path / "features-0.npz"
-    path.write_bytes(path.read_bytes().replace(b"'descr': '<f4'", b"'descr': '<f4(", 1))
-    (run.folder.path / "scores.json").unlink()
+    for name in ("features.npz", "scores.json"):
+        (run.folder.path / name).unlink()
+    with monkeypatch.context() as patch:
+        forbid_training(patch)
+        assert run_again(run, first).reused
+    for name in ("features.npz", "scores.json", "model.pt"):
+        (run.folder.path / name).unlink()
     assert not run_again(run, first).reused
 
 
-def test_scores_are_computed_again_from_the_features(finished_run, monkeypatch):
-    run, first = finished_run
-    monkeypatch.setattr(run_module, "train", lambda *_: pytest.fail("trained again"))
-    scores = run.folder.read_json("scores.json")
-    del scores[Head("SpAR").key]
-    run.folder.write_json("scores.json", scores)
-    assert run_again(run, first).reused
+def test_every_flipped_bit_in_the_headers_of_features_is_detected_or_harmless(finished_run):
+    run, _ = finished_run
+    path = run.folder.path / "features.npz"
+    content, expected = path.read_bytes(), run.folder.read_features()
+    positions = [*range(192), *range(len(content) - 900, len(content))]
+    detected = 0
+    for position in positions:
+        flipped = bytes([content[position] ^ (1 << position % 8)])
+        path.write_bytes(content[:position] + flipped + content[position + 1 :])
+        features = run.folder.read_features()
+        detected += features is None
+        for name, value in vars(expected).items() if features is not None else ():
+            np.testing.assert_array_equal(vars(features)[name], value)
+    assert detected > len(positions) / 3
 
 
-def test_new_metrics_are_added_to_the_stored_scores(finished_run, monkeypatch):
+def test_new_heads_and_metrics_need_no_training_and_are_added_to_the_stored_scores(finished_run, monkeypatch):
     run, first = finished_run
-    monkeypatch.setattr(run_module, "train", lambda *_: pytest.fail("trained again"))
-    other = type(run)(run.spec, run.heads, ("r",), run.out)
+    forbid_training(monkeypatch)
+    other = replace(run, heads=(*run.heads, Head("trained")), metrics=("r",))
+    scores = run_one(other).scores
     key = run.heads[0].key
-    scores = run_one(other, ignore_epoch).scores[key]["seeds"]
-    assert scores["0"] == {**first.scores[key]["seeds"]["0"], "r": scores["0"]["r"]}
+    assert scores[key] == {**first.scores[key], "r": scores[key]["r"]}
+    assert set(scores) == {head.key for head in other.heads}
 
 
-def test_an_unreadable_checkpoint_is_ignored(run):
+def test_an_unreadable_checkpoint_is_ignored_and_the_folder_has_the_key_of_the_spec(run):
     run.folder.path.mkdir(parents=True)
     (run.folder.path / "checkpoint.pt").write_bytes(b"not a checkpoint")
-    assert run_one(run, ignore_epoch).kind == "done"
-
-
-def test_the_spec_in_the_folder_has_the_key_of_the_folder(finished_run):
-    run, _ = finished_run
+    assert run_one(run).kind == "done"
     assert run.folder.read_json("spec.json") == run.spec.as_dict()
     assert run.folder.path.name == run.spec.key
-    assert run.folder.is_done
+    names = {path.name for path in run.folder.path.iterdir()}
+    assert names == {"lock", "spec.json", "done.json", "scores.json", "features.npz", "model.pt"}
 
 
-def test_a_success_removes_the_record_of_a_failure(finished_run, monkeypatch):
-    run, _ = finished_run
-    path = run.folder.path
-    (path / "scores.json").unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(run_module, "predict_with_heads", lambda *_: 1 / 0)
-        assert run_one(run, ignore_epoch).kind == "failed"
-    assert "ZeroDivisionError" in run.folder.read_json("failed.json")["traceback"]
-    assert run_one(run, ignore_epoch).kind == "done"
-    assert not (path / "failed.json").exists()
-
-
-def test_a_failure_that_cannot_be_recorded_is_a_storage_error_with_both_reasons(run, monkeypatch):
-    def fill_disk(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(type(run.folder), "write_json", fill_disk)
-    outcome = record_failure(run, "failed", "the first reason")
-    assert outcome.kind == "storage"
-    assert "No space left on device" in outcome.reason
-    assert "the first reason" in outcome.reason
-
-
-def test_an_input_error_of_the_training_without_a_checkpoint_is_a_failure(run, monkeypatch):
-    def refuse(*_):
-        raise InputError("the epochs must be positive")
-
-    monkeypatch.setattr(run_module, "train", refuse)
-    outcome = run_one(run, ignore_epoch)
-    assert (outcome.kind, outcome.reason) == ("failed", "InputError: the epochs must be positive")
-
-
-def test_a_training_that_diverges_has_its_own_kind_of_outcome(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (InputError("the epochs must be positive"), "failed"),
+        (RuntimeError("the cat\n on the keyboard"), "failed"),
+        ("TrainingError", "diverged"),
+    ],
+)
+def test_a_failure_is_an_outcome_with_its_reason(run, monkeypatch, error, kind):
     from pyspar.paper import TrainingError
 
-    def diverge(*_, **__):
-        raise TrainingError("ERM diverged")
+    error = TrainingError("ERM diverged") if error == "TrainingError" else error
 
-    monkeypatch.setattr("pyspar.paper.train_seeds", diverge)
-    assert run_one(run, ignore_epoch).kind == "diverged"
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(run_module, "train_network", fail)
+    outcome = run_one(run)
+    assert outcome.kind == kind
+    assert " ".join(str(error).split()) in outcome.reason
+
+
+def test_a_full_disk_is_raised_and_leaves_no_temporary_file(run, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        run_one(run)
+    assert {path.name for path in run.folder.path.iterdir()} == {"lock"}
+
+
+def test_a_run_uses_one_thread_and_restores_the_number(run, monkeypatch):
+    threads, before = [], torch.get_num_threads()
+    predict = run_module.predict_with_heads
+    monkeypatch.setattr(
+        run_module, "predict_with_heads", lambda *a: threads.append(torch.get_num_threads()) or predict(*a)
+    )
+    torch.set_num_threads(3)
+    try:
+        run_one(run)
+        assert (threads, torch.get_num_threads()) == ([1], 3)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_networks_that_only_differ_in_the_rows_they_are_adapted_to_are_trained_once():
+    base = RunSpec("povertymap", "multispectral-resnet18", "ERM", 0, {"fold": "A"})
+    assert base.key == replace(base, options={"fold": "A", "unlabeled": True}).key
+    assert base.key == replace(base, options={"fold": "A", "hold_out": "id"}).key
+    assert base.key != replace(base, options={"fold": "A", "hold_out": 0.2}).key
+    assert base.key != replace(base, options={"fold": "B"}).key
+    coral = replace(base, objective="Deep CORAL")
+    assert coral.key != replace(coral, options={"fold": "A", "unlabeled": True}).key
+
+
+def test_a_pool_that_an_earlier_suite_did_not_need_is_read_from_the_weights(run, monkeypatch):
+    spec = replace(run.spec, options={"mini": "pool"})
+    first = replace(run, spec=spec)
+    assert run_one(first).kind == "done"
+    (first.folder.path / "features-unlabeled.npz").unlink()
+    forbid_training(monkeypatch)
+    pool = Head("SpAR", adapt_to="unlabeled")
+    outcome = run_one(replace(first, heads=(pool,)))
+    assert outcome.reused
+    assert outcome.scores[pool.key] != outcome.scores[Head("SpAR").key]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs flock")
+def test_a_second_process_waits_for_the_lock_and_foreign_folders_stay(tmp_path):
+    order = []
+
+    def hold():
+        with hold_lock(tmp_path / "lock"):
+            order.append("second")
+
+    with hold_lock(tmp_path / "lock"):
+        thread = threading.Thread(target=hold)
+        thread.start()
+        time.sleep(0.2)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    (tmp_path / ".features.abc.npz").write_bytes(b"left by a killed process")
+    with RunFolder(tmp_path).lock():
+        assert {path.name for path in tmp_path.iterdir()} == {"lock", ".ipynb_checkpoints"}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_command_that_is_killed_continues_and_writes_the_same_records(tmp_path, jobs):
+    def command(out):
+        return [sys.executable, "-m", "pyspar.paper", "tabular", "--mini", "--jobs", jobs, "--out", str(out)]
+
+    subprocess.run(command(tmp_path / "unbroken"), check=True, capture_output=True)
+    process = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "killed").glob("runs/*/done.json"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    subprocess.run(command(tmp_path / "killed"), check=True, capture_output=True)
+    texts = [(tmp_path / name / "tabular" / "records.jsonl").read_text() for name in ("unbroken", "killed")]
+    values = [
+        sorted((r["run"], r["method"], r["value"]) for r in map(json.loads, t.splitlines()) if "value" in r)
+        for t in texts
+    ]
+    assert values[0] == values[1]
+    assert (tmp_path / "killed" / "tabular" / "table.md").is_file()
+
+
+def test_a_summary_scores_the_trained_head_and_a_new_one_to_three_digits(finished_run, tmp_path):
+    from pyspar import SpARRegressor
+
+    run, _ = finished_run
+    features = run.folder.read_features()
+    write_summaries(tmp_path / FILE, {("ERM", 0): summarise(features)})
+    summary = read_summaries(tmp_path / FILE)["ERM", 0]
+    test = features.test.astype(float)
+    trained = np.sqrt(np.mean((test @ features.head[0] - features.y_test) ** 2))
+    assert summary.trained_rmse == pytest.approx(trained, rel=1e-3)
+    outcome = run_one(replace(run, heads=(Head("OLS"),)))
+    ols = SpARRegressor(fit_intercept=False).fit(summary.source)
+    assert summary.rmse(ols.coef_) == pytest.approx(outcome.scores[Head("OLS").key]["rmse"], rel=1e-3)
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(InputError, match="cannot read"):
+        read_summaries(tmp_path / FILE)

@@ -1,33 +1,48 @@
-"""From runs to records: options, failures, reuse of earlier runs, and the provenance of records."""
+"""From runs to records: options, failures, and reuse of earlier runs."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from pyspar.errors import InputError
-from pyspar.paper.experiments.reproduce import make_miniature, reproduce
+from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.output.page import select_newest
 from pyspar.paper.runs import heads, registry
 from pyspar.paper.runs import run as run_module
+from pyspar.paper.runs.metrics import lower_is_better, measure, pearson, spearman
 from pyspar.paper.runs.records import current_provenance, read_records
 from pyspar.paper.runs.run_suite import Options
-from pyspar.paper.runs.store import RunFolder
+
+pytest.importorskip("torch")
 
 
 def forbid_training(monkeypatch):
-    monkeypatch.setattr(run_module, "train", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(run_module, "train_network", lambda *_, **__: pytest.fail("trained again"))
 
 
-def test_the_number_of_seeds_is_limited():
-    assert Options(seeds=1000).seeds == 1000
-    with pytest.raises(InputError, match=r"--seeds.* 1000, got 1001"):
-        Options(seeds=1001)
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"seeds": 1001}, r"--seeds.* 1000, got 1001"),
+        ({"seeds": 0}, "--seeds must be at least 1"),
+        ({"jobs": 0}, "--jobs must be at least 1"),
+        ({"eval_batch": 0}, "--eval-batch must be at least 1"),
+    ],
+)
+def test_options_outside_their_range_raise(options, match):
+    with pytest.raises(InputError, match=match):
+        Options(**options)
+
+
+def test_methods_select_rows_and_unknown_ones_raise(mini):
+    suite = read_suite("tabular")
+    assert {spec.objective for spec in replace(mini, methods=("ERM",)).specs(suite)} == {"ERM"}
+    with pytest.raises(InputError, match="unknown method of suite tabular: 'DANN'"):
+        replace(mini, methods=("DANN",)).specs(suite)
 
 
 def test_a_second_call_trains_nothing_and_writes_the_same_files(mini, monkeypatch):
-    pytest.importorskip("torch")
     suite = read_suite("tabular")
     first = reproduce(suite, mini)
     assert first.notices == []
@@ -35,43 +50,44 @@ def test_a_second_call_trains_nothing_and_writes_the_same_files(mini, monkeypatc
     before = [p.read_bytes() for p in files]
     forbid_training(monkeypatch)
     (notice,) = reproduce(suite, mini).notices
-    assert "4 of 4 runs" in notice
-    assert str(mini.out / "runs") in notice
+    assert "8 of 8 networks" in notice
     assert [p.read_bytes() for p in files] == before
     # Another suite has the same networks, and heads with other values of alpha.
     assert reproduce(read_suite("alpha"), mini).failures == []
 
 
-def test_a_failed_run_is_recorded_and_tried_again_and_does_not_stop_the_others(mini, monkeypatch):
-    pytest.importorskip("torch")
+def test_processes_give_the_same_records_in_the_same_order(mini, tmp_path):
     suite = read_suite("tabular")
-    train = run_module.train
+    reproduce(suite, mini)
+    reproduce(suite, replace(mini, out=tmp_path / "two", jobs=2))
+    texts = [(out / "tabular" / "records.jsonl").read_text() for out in (mini.out, tmp_path / "two")]
+    assert texts[0] == texts[1]
 
-    def fail(spec, *rest):
+
+def test_a_failed_run_is_reported_and_tried_again_and_does_not_stop_the_others(mini, monkeypatch):
+    suite, train = read_suite("tabular"), run_module.train_network
+    mini = replace(mini, jobs=1)
+
+    def fail(spec, *rest, **options):
         if spec.objective == "C-Mixup":
             raise RuntimeError("the cat\n on the keyboard")
-        return train(spec, *rest)
+        return train(spec, *rest, **options)
 
-    monkeypatch.setattr(run_module, "train", fail)
+    monkeypatch.setattr(run_module, "train_network", fail)
     result = reproduce(suite, mini)
-    assert len(result.failures) == 2
+    assert len(result.failures) == 4
     assert all("RuntimeError: the cat on the keyboard" in failure for failure in result.failures)
     assert "the cat on the keyboard" in (mini.out / "tabular" / "table.md").read_text()
-    failed = RunFolder.of(mini.out, mini.specs(make_miniature(suite))[1])
-    assert failed.path.name in result.failures[0]
-    assert "Traceback" in failed.read_json("failed.json")["traceback"]
-    monkeypatch.setattr(run_module, "train", train)
+    monkeypatch.setattr(run_module, "train_network", train)
     again = reproduce(suite, mini)
     assert again.failures == []
     assert any(row[0] == "C-Mixup + SpAR" for row in again.sheets[0].rows)
 
 
-@pytest.mark.slow
 def test_dropped_features_are_computed_again_for_a_new_head_only(mini, monkeypatch):
-    pytest.importorskip("torch")
     options = replace(mini, keep=False)
     reproduce(read_suite("tabular"), options)
-    assert not list(mini.out.glob("runs/*/features-*.npz"))
+    assert not [*mini.out.glob("runs/*/features*.npz"), *mini.out.glob("runs/*/model.pt")]
     with monkeypatch.context() as patch:
         forbid_training(patch)
         assert reproduce(read_suite("tabular"), options).failures == []
@@ -79,10 +95,9 @@ def test_dropped_features_are_computed_again_for_a_new_head_only(mini, monkeypat
 
 
 def test_damaged_features_that_a_suite_reads_are_computed_again(mini):
-    pytest.importorskip("torch")
     suite = read_suite("spectral-inflation")
     first = reproduce(suite, mini)
-    for path in mini.out.glob("runs/*/features-0.npz"):
+    for path in mini.out.glob("runs/*/features-held_out.npz"):
         path.write_bytes(path.read_bytes()[:100])
     again = reproduce(suite, mini)
     assert again.failures == []
@@ -90,9 +105,8 @@ def test_damaged_features_that_a_suite_reads_are_computed_again(mini):
 
 
 def test_a_head_with_a_changed_rule_is_scored_again_without_training_and_replaces_the_old_scores(mini, monkeypatch):
-    pytest.importorskip("torch")
-    suite = read_suite("tabular")
-    file, table = mini.out / "tabular" / "records.jsonl", mini.out / "tabular" / "table.md"
+    mini = replace(mini, jobs=1)
+    suite, file = read_suite("tabular"), mini.out / "tabular" / "records.jsonl"
 
     def values_by_head():
         values = {}
@@ -101,69 +115,40 @@ def test_a_head_with_a_changed_rule_is_scored_again_without_training_and_replace
         return values
 
     reproduce(suite, mini)
-    before, lines = values_by_head(), file.read_text().splitlines()
-    recipe = registry.RECIPES["Bayes-SpAR"] + 1
+    before = values_by_head()
+    recipe = registry.recipe_of("Bayes-SpAR") + 1
     monkeypatch.setitem(registry.RECIPES, "Bayes-SpAR", recipe)
-    fit_head = heads.fit_head
+    compute = heads.new_head_weights
 
-    def fit_other_head(source, target, method, **options):
-        new = fit_head(source, target, method, **options)
+    def change(source, target, w0, b0, method, **options):
+        new = compute(source, target, w0, b0, method, **options)
         return replace(new, coef=new.coef + 1.0) if method == "bayes" else new
 
-    monkeypatch.setattr(heads, "fit_head", fit_other_head)
+    monkeypatch.setattr(heads, "new_head_weights", change)
     forbid_training(monkeypatch)
     assert reproduce(suite, mini).failures == []
-    after, new_lines = values_by_head(), file.read_text().splitlines()
-    assert new_lines[: len(lines)] == lines  # a file of records only grows
-    new_records = [json.loads(line) for line in new_lines[len(lines) :]]
-    assert {(r["method"].partition(" + ")[2], r["recipe"]) for r in new_records} == {("Bayes-SpAR", recipe)}
+    after = values_by_head()
     assert {name for name in before if before[name] != after[name]} == {"Bayes-SpAR"}
-    assert all(old != new for old, new in zip(before["Bayes-SpAR"], after["Bayes-SpAR"], strict=True))
     # With the old scores, the table would have four values for each of two seeds.
-    assert "4 seeds" not in table.read_text()
-    text = table.read_bytes()
-    reproduce(suite, mini)
-    assert table.read_bytes() == text
-    assert file.read_text().splitlines() == new_lines
+    assert "4 seeds" not in (mini.out / "tabular" / "table.md").read_text()
 
 
-def test_records_contain_the_versions_of_training_and_of_scoring(mini):
-    pytest.importorskip("torch")
-    suite, file = read_suite("alpha"), mini.out / "alpha" / "records.jsonl"
-    reproduce(suite, mini)
-    for path in mini.out.glob("runs/*"):
-        folder = RunFolder(path)
-        results = folder.read_json("done.json")
-        results["made"]["versions"]["torch"] = "0.1"
-        results["made"]["machine"]["processor"] = "abacus"
-        folder.write_json("done.json", results)
-    file.unlink()
-    reproduce(suite, mini)
-    current = current_provenance()
-    for record in read_records(file):
-        assert record.versions["torch"] == "0.1"
-        assert record.versions["torch, scoring"] == current["versions"]["torch"]
-        assert record.machine["processor"] == "abacus"
-        assert record.versions["numpy"] == current["versions"]["numpy"]
+def test_records_contain_their_run_settings_versions_and_machine(mini):
+    reproduce(read_suite("alpha"), mini)
+    for record in read_records(mini.out / "alpha" / "records.jsonl"):
+        assert (mini.out / "runs" / record.run).is_dir()
+        assert record.spec["objective"] == "ERM"
+        assert "seed" not in record.spec
+        assert {"versions": record.versions, "machine": record.machine} == current_provenance()
 
 
-def test_measurements_of_a_suite_use_one_thread(mini, monkeypatch):
-    torch = pytest.importorskip("torch")
-    from pyspar.paper.experiments import inflation
+def test_metrics_of_groups_and_of_constant_predictions():
+    import numpy as np
 
-    threads = []
-    compute_inflation = inflation.compute_inflation
-
-    def count_threads(*arguments):
-        threads.append(torch.get_num_threads())
-        return compute_inflation(*arguments)
-
-    monkeypatch.setattr(inflation, "compute_inflation", count_threads)
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        reproduce(read_suite("spectral-inflation"), mini)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-    assert set(threads) == {1}
+    y, group = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 1.0]), np.array([0, 0, 0, 1, 1, 1])
+    assert measure("worst-group r", np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0]), y, group) == pytest.approx(-1.0)
+    assert measure("worst-group rmse", y + 2 * group, y, group) == pytest.approx(2.0)
+    assert np.isnan(pearson(np.ones(3), y[:3]))
+    assert np.isnan(spearman(y[:3], np.ones(3)))
+    assert np.isnan(measure("worst-group r", np.ones(6), y, group))
+    assert (lower_is_better("worst-group rmse"), lower_is_better("worst-group spearman")) == (True, False)

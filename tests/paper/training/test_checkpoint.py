@@ -1,146 +1,172 @@
-"""The checkpoint file: names, damage, write errors, and reading the best weights."""
+"""Checkpoints: a resumed run ends with the same bits, and unusable files raise an error."""
 
-import errno
 import os
-from contextlib import contextmanager
+import signal
+import subprocess
+import sys
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from torch import nn  # noqa: E402
-
 from pyspar.errors import InputError  # noqa: E402
-from pyspar.io.atomic import whole_file  # noqa: E402
-from pyspar.paper import ERM, MLP, Objective, TrainConfig, TrainingError, load_checkpoint, train, train_seeds  # noqa: E402
-from pyspar.paper.training import checkpoint as checkpoint_module  # noqa: E402
-from pyspar.paper.training.replica import copy_tensors  # noqa: E402
+from pyspar.paper import DANN, ERM, MLP, TrainConfig, load_checkpoint, train  # noqa: E402
+from pyspar.paper.training import train as _  # noqa: E402, F401
+
+module = sys.modules["pyspar.paper.training.train"]
+
+# Dropout, batch norm, target rows, draws and a module: everything that a checkpoint has to contain or reproduce.
+SCRIPT = """
+import time
+import numpy as np, torch
+from torch import nn
+from pyspar.paper.data.task import Part, ShiftTask
+from pyspar.paper import Objective, TrainConfig, train
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+        self.trunk = nn.Sequential(nn.Dropout(0.2), nn.Linear(8, 8))
+        self.head = nn.Linear(8, 1, bias=False)
+    def features(self, x):
+        return self.trunk(self.stem(x))
+    def forward(self, x):
+        return self.head(self.features(x))
+
+class Everything(Objective):
+    uses_target = True
+    def plan(self, plan):
+        if {stop!r} and plan.epoch == 3:  # a plan is drawn after the previous epoch is written
+            self.calls = -1
+        return {{"mix": plan.rng.random(len(plan.order))}}
+    def module(self, n_features):
+        return nn.Linear(n_features, 1)
+    def loss(self, net, batch, module, phase):
+        if hasattr(self, "calls"):
+            self.calls += 1
+            if self.calls == 2:
+                print("in the middle of an epoch", flush=True)
+                time.sleep(120)
+        parts = super().loss(net, batch, module, phase)
+        return {{**parts, "penalty": batch.draws["mix"] * module(net.features(batch.target)).square().mean()}}
+
+rng = np.random.default_rng(0)
+def part(n):
+    X = rng.normal(size=(n, 4))
+    return Part(X, X.sum(axis=1), np.zeros(n, int))
+task = ShiftTask("toy", part(40), part(20), part(15), "none", "here", "none")
+config = TrainConfig(epochs=6, batch_size=8, lr=1e-2, shuffle="epoch", schedule="step", device="cpu")
+torch.manual_seed(0)
+trained = train(Net(), Everything(), task, config, 1, checkpoint={path!r})
+torch.save(list(trained.model.state_dict().values()), {out!r})
+"""
+
+
+def make_script(*, stop, path, out):
+    return SCRIPT.format(stop=stop, path=str(path), out=str(out))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_run_killed_in_the_middle_of_an_epoch_and_resumed_ends_with_the_same_bits(tmp_path):
+    path, out = tmp_path / "run.pt", [tmp_path / f"{name}.pt" for name in ("never", "resumed", "unbroken")]
+    command = [sys.executable, "-c", make_script(stop=True, path=path, out=out[0])]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout.readline() == "in the middle of an epoch\n"
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert not out[0].exists()
+    assert 1 <= torch.load(path, weights_only=True)["progress"][0] <= 3
+    exec(make_script(stop=False, path=path, out=out[1]), {})
+    path.unlink()
+    exec(make_script(stop=False, path=path, out=out[2]), {})
+    a, b = (torch.load(file, weights_only=True) for file in out[1:])
+    assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.pt", "run.pt", "unbroken.pt"]  # no temporary files
 
 
 def config(**changes):
-    return TrainConfig(**{"epochs": 2, "batch_size": 8, "lr": 1e-2, "device": "cpu", **changes})
+    return TrainConfig(**{"epochs": 4, "batch_size": 8, "lr": 1e-2, "device": "cpu", **changes})
 
 
-def make_model(seed=0):
-    torch.manual_seed(seed)
+def make_model():
+    torch.manual_seed(0)
     return MLP(5, hidden=8)
 
 
-@pytest.mark.parametrize("name", ["run", ".run", "run.pt", "a run.of mine"])
-def test_a_checkpoint_may_have_any_name(name, tmp_path, table_task):
-    first = train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
-    again = train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / name)
-    assert first.history == again.history
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+def test_a_run_resumes_after_ctrl_c_with_its_history(tmp_path, table_task, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_WRITING_SHARE", float("inf"))  # write after every epoch
+    task, path, done = table_task(), tmp_path / "run.pt", []
+
+    def stop(epochs):
+        done.append(epochs)
+        if epochs == 2 and len(done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(make_model(), DANN(hidden=8), task, config(), 0, checkpoint=path, on_epoch=stop)
+    assert torch.load(path, weights_only=True)["progress"][0] == 2  # written before the call
+    resumed = train(make_model(), DANN(hidden=8), task, config(), 0, checkpoint=path, on_epoch=stop)
+    assert done == [1, 2, 3, 4]
+    unbroken = train(make_model(), DANN(hidden=8), task, config(), 0)
+    assert [r.losses for r in resumed.history] == [r.losses for r in unbroken.history]
+    assert resumed.best_epoch == unbroken.best_epoch
+    best, again = unbroken.model.state_dict(), load_checkpoint(path, make_model()).state_dict()
+    for name, tensor in resumed.model.state_dict().items():
+        assert torch.equal(tensor, best[name])
+        assert torch.equal(tensor, again[name])
 
 
-def test_every_flipped_bit_and_every_truncation_is_detected(tmp_path, table_task):
-    """Torch's reader does not detect one in fifteen of these flips."""
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"objective": DANN()}, {"config": config(lr=0.1)}, {"model": MLP(5, hidden=9)}]
+)
+def test_the_checkpoint_of_another_run_raises(change, tmp_path, table_task):
+    path = tmp_path / "run.pt"
+    arguments = {"model": make_model(), "objective": ERM(), "task": table_task(), "config": config(), "seed": 0}
+    train(**arguments, checkpoint=path)
+    with pytest.raises(InputError, match="checkpoint of another run"):
+        train(**{**arguments, **change}, checkpoint=path)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "other"])
+def test_a_damaged_checkpoint_raises(damage, tmp_path, table_task):
     path = tmp_path / "run.pt"
     train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
-    written = path.read_bytes()
-    rng = np.random.default_rng(0)
-    for position in [0, len(written) - 1, *rng.integers(0, len(written), 60).tolist()]:
-        broken = bytearray(written)
-        broken[position] ^= 1 << int(rng.integers(8))
-        path.write_bytes(broken)
-        with pytest.raises(InputError, match=r"run\.pt' .*digest"):
-            load_checkpoint(path, make_model())
-    for length in [0, 10, len(written) // 2, len(written) - 1]:
-        path.write_bytes(written[:length])
-        with pytest.raises(InputError, match=r"run\.pt' .*no digest"):
+    content = bytearray(path.read_bytes())
+    if damage == "truncate":
+        content = content[: len(content) // 2]
+    elif damage == "flip":
+        weight = torch.load(path, weights_only=True)["best"]["stem.0.weight"].numpy().tobytes()
+        content[content.find(weight) + 7] ^= 1
+    else:
+        content = b"not a checkpoint"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="cannot read the checkpoint"):
+        train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, table_task, monkeypatch):
+    path = tmp_path / "run.pt"
+    train(make_model(), ERM(), table_task(), config(epochs=1), 0, checkpoint=path)
+    before = path.read_bytes()
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    path2 = tmp_path / "other.pt"
+    with pytest.raises(OSError, match="No space left"):
+        train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path2)
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.pt"]
+
+
+def test_a_checkpoint_needs_an_existing_folder_and_matching_layers(tmp_path, table_task):
+    for path in (tmp_path, tmp_path / "missing" / "run.pt"):
+        with pytest.raises(InputError, match="checkpoint must be a file in an existing folder"):
             train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
-    path.write_bytes(written)
-    assert train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path).history
-
-
-def test_a_full_disk_raises_with_the_path_and_leaves_no_partial_file(tmp_path, table_task, monkeypatch):
-    path = tmp_path / "run.pt"
-
-    @contextmanager
-    def full_disk(path):
-        with whole_file(path) as temporary:
-            yield temporary
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(checkpoint_module, "whole_file", full_disk)
-    with pytest.raises(OSError, match="No space left") as raised:
-        train(make_model(), ERM(), table_task(), config(epochs=30), 0, checkpoint=path)
-    assert raised.value.errno == errno.ENOSPC
-    assert raised.value.filename == str(path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_is_not_a_checkpoint(tmp_path, table_task):
-    with pytest.raises(InputError, match="folder"):
-        train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path)
-
-
-def test_tensors_with_other_names_or_shapes_are_not_copied():
-    into = {"a": torch.zeros(2, 3), "b": torch.zeros(3)}
-    with pytest.raises(ValueError, match=r"'b' .*\(1,\).*\(3,\)"):
-        copy_tensors(into, {"a": torch.ones(2, 3), "b": torch.ones(1)})
-    with pytest.raises(ValueError, match=r"unexpected.*'c'"):
-        copy_tensors(into, {"a": torch.ones(2, 3), "b": torch.ones(3), "c": torch.ones(1)})
-    with pytest.raises(ValueError, match="'b' is missing"):
-        copy_tensors(into, {"a": torch.ones(2, 3)})
-    assert not into["a"].any()
-
-
-@pytest.mark.parametrize("kind", [MLP, nn.Linear], ids=["stacked", "in turn"])
-def test_load_checkpoint_returns_the_best_weights(kind, tmp_path, table_task):
-    path = tmp_path / "run.pt"
-
-    class MaybeStackable(ERM):
-        stackable = kind is MLP
-
-    build = (lambda seed: MLP(5, hidden=8)) if kind is MLP else (lambda seed: nn.Linear(5, 1))
-    trained = train_seeds(build, MaybeStackable(), table_task(), config(epochs=5, lr=0.1), [3, 8], checkpoint=path)
-    original = build(0)
-    before = [p.clone() for p in original.parameters()]
-    for one in trained:
-        loaded = load_checkpoint(path, original, seed=one.seed)
-        assert not loaded.training
-        assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), one.model.parameters(), strict=True))
-    assert all(torch.equal(a, b) for a, b in zip(original.parameters(), before, strict=True))
-    with pytest.raises(InputError, match=r"seed .*\[3, 8\].*None"):
-        load_checkpoint(path, original)
-    with pytest.raises(InputError, match=r"(MLP|Linear) .*run\.pt.* has shape"):
-        load_checkpoint(path, MLP(5, hidden=9) if kind is MLP else nn.Linear(4, 1), seed=3)
-    with pytest.raises(InputError, match=r"not found: .*other"):
-        load_checkpoint(tmp_path / "other", original)
-
-
-class Poisoned(Objective):
-    """Its module becomes NaN after epoch 1, while the losses and the model remain finite."""
-
-    name = "Poisoned"
-
-    def module(self, n_features):
-        self.part = nn.Linear(n_features, 1)
-        return self.part
-
-    def phase(self, epoch):
-        if epoch == 2:
-            with torch.no_grad():
-                self.part.weight.fill_(np.nan)
-        return "train"
-
-    def loss(self, net, batch, module, phase):
-        penalty = torch.nan_to_num(module.weight).square().sum()
-        return {**super().loss(net, batch, module, phase), "penalty": penalty}
-
-
-def test_a_module_that_is_not_finite_raises_before_it_is_written(tmp_path, table_task, monkeypatch):
-    monkeypatch.setattr(checkpoint_module, "_MAX_WRITING_SHARE", float("inf"))  # write after every epoch
-    path = tmp_path / "run.pt"
-    with pytest.raises(TrainingError, match=r"after epoch 2 .*run\.pt"):
-        train(make_model(), Poisoned(), table_task(), config(epochs=5), 0, checkpoint=path)
-    state = torch.load(path, weights_only=True)
-    assert state["epoch"] == 2
-    assert all(torch.isfinite(t).all() for t in state["replicas"][0]["tensors"]["module"].values())
-    again = train(
-        load_checkpoint(path, make_model()), ERM(), table_task(), config(lr=1e-3), 0, checkpoint=tmp_path / "b.pt"
-    )
-    assert np.isfinite(again.validation)
+    with pytest.raises(InputError, match="file not found"):
+        load_checkpoint(tmp_path / "none.pt", make_model())
+    train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / "run.pt")
+    with pytest.raises(InputError, match="does not have the layers"):
+        load_checkpoint(tmp_path / "run.pt", MLP(5, hidden=9))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from pyspar.terminal import handle_errors, print_json, print_table, printable, show_progress
-
-if TYPE_CHECKING:
-    from pyspar.paper.data.catalogue import DatasetEntry
+from pyspar.paper.commands import handle_errors, print_json, print_table
+from pyspar.text import printable
 
 _COLOURS = {"good": "green", "missing": "yellow", "wrong": "red"}
 _MIN_WIDTH_FOR_ABOUT = 130
@@ -26,15 +23,20 @@ app = typer.Typer(
     epilog="Example: spar data check skillcraft --data ~/datasets",
 )
 
-Folder = Annotated[
-    Path | None,
-    # readable=False: typer does not check the permission, because the error of pyspar.paper.data has more information.
-    typer.Option(
-        "--data", help="The folder to search first. Defaults to PYSPAR_DATA.", show_default=False, readable=False
-    ),
-]
+# readable=False: typer does not check the permission, because the error of pyspar.paper.data has more information.
+_FOLDER = typer.Option(
+    "--data", help="The folder to search first. Defaults to PYSPAR_DATA.", show_default=False, readable=False
+)
+Folder = Annotated[Path | None, _FOLDER]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout, and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", help="A data set, as in spar data list. Defaults to all.", show_default=False),
+]
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Data sets. Defaults to all.", show_default=False)
+]
 
 
 @app.command("list", epilog="Example: spar data list")
@@ -43,25 +45,25 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
     with handle_errors(debug=debug):
         from pyspar.paper.data.catalogue import DATASETS
 
-        states = _find_states(data)
+        entries = [(DATASETS[name], state) for name, state in _find_states(data).items()]
         if json:
             fields = ("name", "parts", "shape", "licence", "about", "obtain")
-            entries = [(DATASETS[name], state) for name, state in states.items()]
             print_json([{f: getattr(entry, f) for f in fields} | {"state": state} for entry, state in entries])
-        else:
-            print_datasets([(DATASETS[name], state) for name, state in states.items()])
+            return
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        columns = ["name", "train/val/test", "a row", "licence", "status"]
+        columns += ["about"] if Console().width >= _MIN_WIDTH_FOR_ABOUT else []
+        for name in columns:
+            table.add_column(name, overflow="fold")
+        for entry, state in entries:
+            rows = "/".join(map(str, entry.parts)) or "depends"
+            cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
+            table.add_row(*cells[: len(columns)])
+        print_table(table)
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
-def where(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="A data set, as in spar data list. Defaults to all.", show_default=False),
-    ] = None,
-    data: Folder = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
+def where(name: Name = None, data: Folder = None, json: Json = False, debug: Debug = False) -> None:
     """Print the path of a data set. If it is missing, print how to get it and exit with 2.
 
     Without a name, print one line per data set with its path or its state.
@@ -84,22 +86,15 @@ def where(
         ]
         if json:
             print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
-        else:
-            width = max(len(dataset) for dataset, _, _ in locations)
-            for dataset, path, state in locations:
-                text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
-                typer.echo(printable(f"{dataset:<{width}}  {text}"))
+            return
+        width = max(len(dataset) for dataset, _, _ in locations)
+        for dataset, path, state in locations:
+            text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
+            typer.echo(printable(f"{dataset:<{width}}  {text}"))
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")
-def check(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Data sets. Defaults to all.", show_default=False)
-    ] = None,
-    data: Folder = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
+def check(names: Names = None, data: Folder = None, json: Json = False, debug: Debug = False) -> None:
     """Check the checksums, rows and shapes of data sets.
 
     Exits with 1 if a data set is wrong, or if a data set that you name is missing. Without names, missing data sets are
@@ -116,9 +111,7 @@ def check(
             check_name("data set", name, DATASETS)
         failed, results = False, []
         for name in names or DATASETS:
-            with show_progress() as progress:
-                progress.start(name, f"checking {name}")
-                result = check_dataset(name, data)
+            result = check_dataset(name, data)
             results.append(asdict(result))
             if not json:
                 state = typer.style(f"{result.state:8}", fg=_COLOURS[result.state])
@@ -131,23 +124,8 @@ def check(
 
 
 def _find_states(data: Path | None) -> dict[str, str]:
-    """Return the state of every data set."""
     from pyspar.paper.data.files import named_folder
     from pyspar.paper.data.registry import names, state_of
 
     named_folder(data)  # raises once, instead of once per data set
     return {name: state_of(name, data) for name in names()}
-
-
-def print_datasets(datasets: Iterable[tuple[DatasetEntry, str]]) -> None:
-    """Print a table with one line per data set and its state. The description is only shown on a wide terminal."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    columns = ["name", "train/val/test", "a row", "licence", "status"]
-    columns += ["about"] if Console().width >= _MIN_WIDTH_FOR_ABOUT else []
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for entry, state in datasets:
-        rows = "/".join(map(str, entry.parts)) or "depends"
-        cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
-        table.add_row(*cells[: len(columns)])
-    print_table(table)

@@ -5,35 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.terminal import handle_errors, print_json, print_table, show_progress
+from pyspar.paper.commands import handle_errors, print_json, print_table
 
 if TYPE_CHECKING:
-    from pyspar.paper.output.tables import Result, Sheet
+    from pyspar.paper.output.tables import Result
 
-
-class Device(StrEnum):
-    """The device that trains networks."""
-
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class Retention(StrEnum):
-    """Whether the features of trained networks stay on disk."""
-
-    keep = "keep"
-    drop = "drop"
-
-
+Device = StrEnum("Device", ["cpu", "cuda"])
+Retention = StrEnum("Retention", ["keep", "drop"])
 EPILOG = "Example: spar reproduce tabular alpha --jobs 2"
+
+
+def _option(text: str, *names: str, **options: Any) -> Any:
+    return typer.Option(*names, help=text, show_default=False, **options)
+
 
 Names = Annotated[
     list[str] | None,
@@ -41,16 +32,23 @@ Names = Annotated[
         metavar="NAME", help="Names of suites, or all. Without a name, the suites are listed.", show_default=False
     ),
 ]
-Seeds = Annotated[int | None, typer.Option(help="Number of seeds; by default as in the paper.", show_default=False)]
 
 
 def reproduce(
     names: Names = None,
-    seeds: Seeds = None,
+    seeds: Annotated[int | None, _option("Number of seeds; by default as in the paper.")] = None,
     device: Annotated[Device, typer.Option(help="Device that trains networks.")] = Device.cpu,
     out: Annotated[Path, typer.Option(help="Folder for runs, records, tables and figures.")] = Path("reproduction"),
-    jobs: Annotated[int, typer.Option(help="Number of runs at a time, each with one thread.")] = 1,
-    data: Annotated[Path | None, typer.Option(help="Folder with data sets.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, _option("Networks at a time, each with one thread; by default one per core, and one on a GPU.")
+    ] = None,
+    data: Annotated[Path | None, _option("Folder with data sets.")] = None,
+    methods: Annotated[
+        list[str] | None, _option("A training method to run, such as ERM; may be repeated. The default is all.")
+    ] = None,
+    eval_batch: Annotated[
+        int, typer.Option(help="Rows per batch where no gradient is needed; lower it if memory runs out.")
+    ] = 256,
     features: Annotated[
         Retention,
         typer.Option(help="Keep the features of networks, so that new heads require no training, or drop them."),
@@ -68,7 +66,7 @@ def reproduce(
 ) -> None:
     """Run experiments of the paper and print the published numbers next to ours.
 
-    Each suite writes records.jsonl (one number per line), table.md, table.csv and its figures into OUT/NAME. Results of
+    Each suite writes records.jsonl (one number per line), table.md and its figures into OUT/NAME. Results of
     trained networks are stored in OUT/runs. Suites share them, and an interrupted command continues from them.
     """
     with handle_errors(debug=debug, stopped="interrupted; run the same command again to continue"):
@@ -83,46 +81,53 @@ def reproduce(
             if json:
                 print_json([{"name": name, "about": about, "state": state} for name, about, state in suites])
             else:
-                print_suites(suites)
+                rows = [(name, state, about) for name, about, state in suites]
+                print_table(_make_table("spar reproduce NAME... | all", ("name", "state", "description"), rows))
             return
-        options = Options(out, seeds, device.value, jobs, data, features is Retention.keep, mini)
+        options = Options(
+            out, seeds, device.value, jobs, data, features is Retention.keep, mini, tuple(methods or ()), eval_batch,
+            show=True,
+        )  # fmt: skip
         selected = paper.select_suites(names)
         for caution in paper.find_cautions(selected, options):
             typer.secho(f"note: {caution}", fg="yellow", err=True)
-        failures, printed = 0, []
+        done = []
         for suite in selected:
-            with show_progress(True) as progress:
-                result = paper.reproduce(suite, options, progress)
-            printed.append(asdict(result))
+            done.append(paper.reproduce(suite, options))
             if not json:
-                print_result(result)
-            failures += len(result.failures)
+                print_result(done[-1])
         if json:
-            print_json(printed)
-        if failures:
+            print_json([asdict(result) for result in done])
+        if any(result.failures for result in done):
             raise typer.Exit(1)
 
 
 def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
-    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one."""
+    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one.
+
+    Records of a former protocol are printed too, but they do not change the status.
+    """
     from pyspar.paper.experiments.check import check_results
     from pyspar.paper.experiments.reproduce import select_suites
     from pyspar.paper.output.page import PAGE, is_current
 
-    with show_progress() as progress:
-        progress.start("check", "comparing records")
-        chosen = [suite.name for suite in select_suites(names)] if names and "all" not in names else None
-        problems = list(map(str, check_results(results, chosen)))
-        page = results.parent / PAGE
-        if chosen is None and page.is_file() and not is_current(page, results):
-            problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
+    chosen = [suite.name for suite in select_suites(names)] if names and "all" not in names else None
+    found = check_results(results, chosen)
+    former = [str(problem) for problem in found if problem.kind == "former protocol"]
+    problems = [str(problem) for problem in found if problem.kind != "former protocol"]
+    page = results.parent / PAGE
+    if chosen is None and page.is_file() and not is_current(page, results):
+        problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
     if json:
-        print_json(problems)
+        print_json({"problems": problems, "former": former})
     else:
+        for line in former:
+            typer.secho(line, fg="yellow", err=True)
         for problem in problems:
             typer.secho(problem, fg="red", err=True)
-        summary = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else "every record is current"
-        typer.echo(summary, err=bool(problems))
+        counted = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else ""
+        others = "every other record is current" if former else "every record is current"
+        typer.echo(counted or others, err=bool(problems))
     if problems:
         raise typer.Exit(1)
 
@@ -132,7 +137,7 @@ def print_result(result: Result) -> None:
     console = Console(highlight=False)
     console.print(Text(result.title, style="bold"))
     for sheet in result.sheets:
-        print_table(_make_table(sheet, console.width))
+        print_table(_make_table(sheet.title, sheet.header, sheet.rows))
         for note in sheet.notes:
             console.print(Text(note))
     for remark in result.remarks:
@@ -145,54 +150,10 @@ def print_result(result: Result) -> None:
         typer.echo(f"wrote {path}")
 
 
-def print_suites(suites: list[tuple[str, str, str]]) -> None:
-    """Print the name, state and description of each suite."""
-    table = Table(title="spar reproduce NAME... | all", title_style="")
-    header = ("name", "state", "description")
-    rows = [(name, state, about) for name, about, state in suites]
-    for name, width in zip(header, column_widths([header, *rows], Console().width)):
-        table.add_column(name, width=width, overflow="fold")
+def _make_table(title: str, header: tuple[str, ...], rows: Any) -> Table:
+    table = Table(title=Text(title), title_style="", title_justify="left")
+    for name in header:
+        table.add_column(Text(name), overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    print_table(table)
-
-
-def column_widths(rows: list[tuple[str, ...]], total: int) -> list[int]:
-    """Return the widths of columns in a terminal with a total width.
-
-    If the table is too wide, the widest columns are reduced first, down to their longest word. A mean with its spread
-    counts as one word. Words are broken only if the table would still be too wide.
-
-    >>> column_widths([("method", "mean"), ("ERM + SpAR", "1.0 ± 0.1")], 80)
-    [10, 9]
-    >>> column_widths([("method", "mean"), ("ERM + SpAR", "1.0 ± 0.1")], 24), column_widths([("method", "mean")], 10)
-    ([8, 9], [2, 1])
-    """
-    columns = list(zip(*rows))
-    widths = [max(1, *map(cell_len, column)) for column in columns]
-    longest_words = [max(1, *(cell_len(word) for cell in column for word in _split_words(cell))) for column in columns]
-    available = total - 3 * len(columns) - 1  # without borders and padding
-    for limits in (longest_words, [1] * len(columns)):
-        while sum(widths) > available and widths != limits:
-            width, widest = max((width, i) for i, width in enumerate(widths) if width > limits[i])
-            widths[widest] = width - 1
-    return widths
-
-
-def _split_words(cell: str) -> list[str]:
-    """Return the parts of a cell that should stay on one line."""
-    return [cell] if "±" in cell and "(" not in cell else cell.split() or [cell]
-
-
-def _make_table(sheet: Sheet, width: int) -> Table:
-    table = Table(title=Text(sheet.title), title_style="", title_justify="left")
-    for name, column_width in zip(sheet.header, column_widths([sheet.header, *sheet.rows], width)):
-        table.add_column(Text(name), width=column_width, overflow="fold")
-    has_sections = len({row[0] for row in sheet.rows}) < len(sheet.rows)
-    section = None
-    for row in sheet.rows:
-        if has_sections and section not in (None, row[0]):
-            table.add_section()
-        table.add_row(*(Text(cell) for cell in row))
-        section = row[0]
     return table

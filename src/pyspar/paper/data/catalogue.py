@@ -14,11 +14,8 @@ from dataclasses import dataclass
 class DatasetEntry:
     """The name and module of a data set, and its expected content.
 
-    Attributes
-    ----------
-    parts : rows of training, validation and test with default options; empty if they depend on the user's files
-    shape : shape of one row
-    obtain : the files that the user has to obtain; empty if a package contains them
+    ``parts`` are the rows of training, validation and test, empty if they depend on the user's files. ``shape`` is that
+    of one row. ``obtain`` names the files that the user has to obtain, and is empty if a package contains them.
     """
 
     name: str
@@ -32,63 +29,32 @@ class DatasetEntry:
 
 _ENTRIES = (
     DatasetEntry(
-        name="communities-and-crime",
-        module="pyspar.paper.data.communities",
-        parts=(1390, 231, 373),
-        shape=(122,),
-        licence="CC BY 4.0",
-        about="violent crime from census figures, across states",
+        "communities-and-crime", "communities", (1390, 231, 373), (122,),
+        "CC BY 4.0", "violent crime from census figures, across states",
     ),
     DatasetEntry(
-        name="skillcraft",
-        module="pyspar.paper.data.skillcraft",
-        parts=(1878, 805, 712),
-        shape=(17,),
-        licence="CC BY 4.0",
-        about="a player's action latency, across leagues",
+        "skillcraft", "skillcraft", (1878, 806, 711), (17,),
+        "CC BY 4.0", "a player's action latency, across leagues",
     ),
     DatasetEntry(
-        name="rcf-mnist",
-        module="pyspar.paper.data.rcf_mnist",
-        parts=(40_000, 10_000, 10_000),
-        shape=(3, 28, 28),
-        licence="MIT",
-        about="rotation of clothing, with misleading colours",
+        "rcf-mnist", "rcf_mnist", (40_000, 10_000, 10_000), (3, 28, 28),
+        "MIT", "rotation of clothing, with misleading colours",
     ),
     DatasetEntry(
-        name="chair-angles-tails",
-        module="pyspar.paper.data.chairs.published",
-        parts=(),
-        shape=(3, 64, 64),
-        licence="its authors'",
-        about="rotation of a chair, beyond the training angles",
-        obtain="RC-49, from its authors",
+        "chair-angles-tails", "chairs.published", (), (3, 64, 64),
+        "its authors'", "rotation of a chair, beyond the training angles", "RC-49, from its authors",
     ),
     DatasetEntry(
-        name="chair-angles-recreated",
-        module="pyspar.paper.data.chairs.recreated",
-        parts=(),
-        shape=(3, 64, 64),
-        licence="CC0, CC BY 3.0",
-        about="the same with free models, rendered by pyspar",
+        "chair-angles-recreated", "chairs.recreated", (), (3, 64, 64),
+        "CC0, CC BY 3.0", "the same with free models, rendered by pyspar",
     ),
     DatasetEntry(
-        name="povertymap",
-        module="pyspar.paper.data.povertymap",
-        parts=(9797, 3909, 3963),
-        shape=(8, 224, 224),
-        licence="DHS terms",
-        about="wealth from satellite images, across countries",
-        obtain="PovertyMap (13 GB)",
+        "povertymap", "povertymap", (9797, 3909, 3963), (8, 224, 224),
+        "DHS terms", "wealth from satellite images, across countries", "PovertyMap (13 GB)",
     ),
     DatasetEntry(
-        name="povertymap-angola",
-        module="pyspar.paper.data.povertymap_angola",
-        parts=(351, 87, 417),
-        shape=(8, 56, 56),
-        licence="DHS terms",
-        about="a small version, from towns to villages",
-        obtain="images computed from PovertyMap",
+        "povertymap-angola", "povertymap_angola", (351, 87, 417), (8, 56, 56),
+        "DHS terms", "a small version, from towns to villages", "images computed from PovertyMap",
     ),
-)
+)  # fmt: skip
 DATASETS = {entry.name: entry for entry in _ENTRIES}

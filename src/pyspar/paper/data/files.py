@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.errors import InputError, MissingDataError
-from pyspar.io.archives import check_entries
+from pyspar.errors import InputError, MissingDataError, warn
+from pyspar.persist import write_atomically
 
+Arrays = dict[str, NDArray[Any]]
 USER_FOLDER, CACHE = "a folder you named", "the cache"
 
 
@@ -127,12 +128,38 @@ def check_sha256(path: Path, sha256: str, *, fix: str) -> None:
         raise InputError(f"wrong checksum of {str(path)!r}: expected sha256 {sha256}, got {actual}; {fix}")
 
 
-def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+def read_npz(path: Path) -> Arrays:
     """Read the arrays of an npz file. A damaged file raises an exception of any kind."""
     with zipfile.ZipFile(path) as archive:
-        check_entries(archive, path.stat().st_size, str(path), compressed=True)
         damaged = archive.testzip()  # NumPy may stop reading before the checksum of an entry is compared
     if damaged is not None:
         raise ValueError(f"{damaged} has the wrong checksum")
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def cache_file(name: str, key: str) -> Path:
+    """Return the path of cached arrays."""
+    return cache_folder() / name / f"{key}.npz"
+
+
+def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compressed: bool = False) -> Arrays:
+    """Return the cached arrays of the data set ``name`` and ``key``. Build and cache them if they do not exist.
+
+    The key has to contain everything that the arrays depend on: the seed, the options, and a version of the algorithm.
+    A damaged file is built again, with a warning. If the cache cannot be written, the arrays are only in memory.
+    """
+    path = cache_file(name, key)
+    try:
+        if path.is_file():
+            return read_npz(path)
+    except Exception as error:  # noqa: BLE001 - a damaged file raises many kinds of exceptions
+        warn(f"cannot read {path}: {error}; building it again")
+    arrays = build()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_atomically(path) as (temporary,):
+            (np.savez_compressed if compressed else np.savez)(temporary, **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        warn(f"cannot write {path}: {error.strerror or error}; it will be built again next time")
+    return arrays

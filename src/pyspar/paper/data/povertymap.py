@@ -10,6 +10,7 @@ Source: Koh et al. (2021), after Yeh et al. (2020); images of Landsat, DMSP and 
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +19,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.files import Location, cache_location, candidate_folders, check_sha256
+from pyspar.paper.data.files import Location, cache_folder, cache_location, candidate_folders, check_sha256
 from pyspar.paper.data.image_files import ImageFiles
 from pyspar.paper.data.task import Part, RowIndices, ShiftTask
 from pyspar.paper.parameters import check_choice
@@ -55,13 +56,16 @@ class Metadata:
     country: NDArray[np.str_]
 
 
-def find(folder: str | os.PathLike[str] | None = None) -> Location:
-    """Return the folder with the metadata and the images."""
+def find(folder: str | os.PathLike[str] | None = None, *, unlabeled: bool = False) -> Location:
+    """Return the folder with the metadata and the images. ``missing`` says what is absent, also of the pool."""
     for place in (
         *candidate_folders("poverty_v1.1", folder), *candidate_folders(NAME, folder), cache_location("poverty_v1.1"),
     ):  # fmt: skip
         if (place.path / METADATA).is_file() and (place.path / "images").is_dir():
-            return replace(place, missing=_count_missing(place.path))
+            missing = _count_missing(place.path)
+            if unlabeled and _find_pool(place.path, folder) is None:
+                missing = ", ".join(filter(None, [missing, "no unlabelled images"]))
+            return replace(place, missing=missing)
     raise MissingDataError(
         "data set not found: 'povertymap' (13.1 GB). Get it with: pip install wilds && python -c "
         "\"from wilds import get_dataset; get_dataset('poverty', root_dir='data', download=True)\"\n"
@@ -89,14 +93,13 @@ def load(
     unlabeled: bool = False,
     verify: bool = True,
     incomplete: bool = False,
-    keep: int = 0,
+    cache: bool = True,
 ) -> ShiftTask:
     """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``).
 
     ``val`` and ``test`` are from other countries ("ood"), or held out from the training countries ("id").
     ``unlabeled`` adds the pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other
-    metadata in this layout, ``incomplete=True`` drops rows without an image, and ``keep`` images of each part stay in
-    memory.
+    metadata in this layout, ``incomplete=True`` drops rows without an image, and ``cache=False`` stores no images.
     """
     fold = FOLDS[seed % 5] if fold is None else fold
     check_choice("val", val, ("ood", "id"))
@@ -107,9 +110,12 @@ def load(
         check_sha256(place.path / METADATA, METADATA_SHA256, fix=fix)
     metadata = read_metadata(place.path / METADATA)
     rows = split_rows(metadata, fold)
+    origin = hashlib.sha256(str(place.path.resolve()).encode()).hexdigest()[:12]
+    file = cache_folder() / NAME / f"images-{origin}.float16" if cache else None
 
     def make_part(name: str) -> Part:
-        images = _find_images(place.path / "images", rows[name], keep, incomplete=incomplete, name=name)
+        images = _find_images(place.path / "images", rows[name], incomplete=incomplete, name=name)
+        images.cache, images.count = file, len(metadata.wealth)
         return Part(images, metadata.wealth[images.numbers], metadata.urban[images.numbers])
 
     return ShiftTask(
@@ -120,7 +126,7 @@ def load(
         group_kind="urban or rural",
         source=f"PovertyMap-WILDS v1.1 (Koh et al. 2021), fold {fold}",
         licence="images: US public domain; labels: DHS Program",
-        unlabeled=_load_pool(place.path, folder, fold, keep, incomplete=incomplete) if unlabeled else None,
+        unlabeled=_load_pool(place.path, folder, fold, incomplete=incomplete) if unlabeled else None,
         metric="r",
     )
 
@@ -177,7 +183,7 @@ def split_rows(metadata: Metadata, fold: str) -> dict[str, RowIndices]:
     return {name: np.sort(part[~np.isnan(metadata.wealth[part])]) for name, part in parts.items()}
 
 
-def _find_images(folder: Path, rows: RowIndices, keep: int, *, incomplete: bool, name: str) -> ImageFiles:
+def _find_images(folder: Path, rows: RowIndices, *, incomplete: bool, name: str) -> ImageFiles:
     """Return the images of rows. If images are missing, raise an error, or drop their rows if ``incomplete``."""
     missing = ImageFiles(folder, rows, pattern=PATTERN).missing()
     if (missing.size and not incomplete) or missing.size == rows.size:
@@ -186,22 +192,24 @@ def _find_images(folder: Path, rows: RowIndices, keep: int, *, incomplete: bool,
             f"{missing.size:,} of {rows.size:,} images of the part {name!r} are missing in {str(folder)!r}{first}; get "
             "the complete data set, pass incomplete=True to drop these rows, or choose another fold"
         )
-    return ImageFiles(folder, np.setdiff1d(rows, missing), pattern=PATTERN, keep=keep)
+    return ImageFiles(folder, np.setdiff1d(rows, missing), pattern=PATTERN)
 
 
-def _load_pool(
-    labelled: Path, folder: str | os.PathLike[str] | None, fold: str, keep: int, *, incomplete: bool
-) -> ImageFiles:
-    """Return the unlabelled images from the test countries (the part test_unlabeled of WILDS)."""
+def _find_pool(labelled: Path, folder: str | os.PathLike[str] | None) -> Path | None:
     candidates = [labelled.parent / UNLABELED, *(place.path for place in candidate_folders(UNLABELED, folder))]
-    for path in candidates:
-        if (path / UNLABELED_METADATA).is_file():
-            country = read_metadata(path / UNLABELED_METADATA, labelled=False).country
-            rows = np.flatnonzero(np.isin(country, countries_of(fold)[1]))
-            return _find_images(path / "images", rows, keep, incomplete=incomplete, name="test_unlabeled")
-    raise MissingDataError(
-        "unlabelled images of 'povertymap' not found (172.7 GB). Get them with: pip install wilds && "
-        'python -c "from wilds import get_dataset; '
-        "get_dataset('poverty', root_dir='data', unlabeled=True, download=True)\"\n"
-        f"so that {UNLABELED}/{UNLABELED_METADATA} is next to {labelled.name}."
-    )
+    return next((path for path in candidates if (path / UNLABELED_METADATA).is_file()), None)
+
+
+def _load_pool(labelled: Path, folder: str | os.PathLike[str] | None, fold: str, *, incomplete: bool) -> ImageFiles:
+    """Return the unlabelled images from the test countries (the part test_unlabeled of WILDS)."""
+    path = _find_pool(labelled, folder)
+    if path is None:
+        raise MissingDataError(
+            "unlabelled images of 'povertymap' not found (172.7 GB). Get them with: pip install wilds && "
+            'python -c "from wilds import get_dataset; '
+            "get_dataset('poverty', root_dir='data', unlabeled=True, download=True)\"\n"
+            f"so that {UNLABELED}/{UNLABELED_METADATA} is next to {labelled.name}."
+        )
+    country = read_metadata(path / UNLABELED_METADATA, labelled=False).country
+    rows = np.flatnonzero(np.isin(country, countries_of(fold)[1]))
+    return _find_images(path / "images", rows, incomplete=incomplete, name="test_unlabeled")

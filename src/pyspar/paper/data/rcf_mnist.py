@@ -19,10 +19,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.cache import Arrays, load_or_build
-from pyspar.paper.data.files import CACHE, Location, cache_folder, cache_location, candidate_folders, list_names
+from pyspar.paper.data.files import (
+    CACHE,
+    Arrays,
+    Location,
+    cache_folder,
+    cache_location,
+    candidate_folders,
+    list_names,
+    load_or_build,
+)  # fmt: skip
 from pyspar.paper.data.task import Part, ShiftTask
 
 NAME = "rcf-mnist"
@@ -64,12 +72,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     )
 
 
-def load(
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    seed: int = 0,
-    rows: int | None = None,
-) -> ShiftTask:
+def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, rows: int | None = None) -> ShiftTask:
     """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28).
 
     ``rows`` builds a small version with this number of images, which is not cached.

@@ -68,19 +68,19 @@ def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> 
     return task
 
 
-def where(name: str, folder: Folder = None) -> Location:
+def where(name: str, folder: Folder = None, **options: Any) -> Location:
     """Return the location of a data set, or raise ``MissingDataError`` with the way to get it."""
     module = _import_module(name)
     with _convert_permission_errors():
-        location: Location = module.find(folder)
+        location: Location = module.find(folder, **options)
     return location
 
 
-def state_of(name: str, folder: Folder = None) -> State:
+def state_of(name: str, folder: Folder = None, **options: Any) -> State:
     """Return the state of a data set in one word. Raise if ``folder`` is not a folder."""
     named_folder(folder)
     try:
-        location = where(name, folder)
+        location = where(name, folder, **options)
     except MissingDataError:
         return "missing"
     except UnreadableError:
@@ -91,7 +91,7 @@ def state_of(name: str, folder: Folder = None) -> State:
 
 
 def _import_module(name: str) -> ModuleType:
-    return importlib.import_module(DATASETS[check_name("data set", name, DATASETS)].module)
+    return importlib.import_module(f"pyspar.paper.data.{DATASETS[check_name('data set', name, DATASETS)].module}")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """SkillCraft1: predict how fast a StarCraft II player acts from how they play, across leagues.
 
 Leagues 1 to 4 (bronze to platinum) are for training, league 5 (diamond) for validation, and 6 to 8 (master,
-grandmaster, professional) for the test: 1878, 805 and 712 players, the published numbers. Complete leagues have 1878,
-806 and 711; docs/design.md explains the difference of one player.
+grandmaster, professional) for the test: 1878, 806 and 711 players, as in the authors' loader.
 
 Source: Blair, Thompson, Henrey and Chen, "SkillCraft1 Master Table Dataset", UCI Machine Learning Repository,
 doi 10.24432/C5161N, CC BY 4.0.
@@ -13,15 +12,13 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix
+from pyspar.core.moments import Matrix
 from pyspar.paper.data.files import PackagedFile
 from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
 from pyspar.paper.data.task import ShiftTask
-from pyspar.paper.parameters import check_choice
 
 _LABEL, _OTHER_COLUMNS = "ActionLatency", ("GameID", "LeagueIndex", "ActionLatency")
 
@@ -35,29 +32,16 @@ FILE = PackagedFile(
 find = FILE.find
 
 
-def load(
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    seed: int = 0,
-    raw: bool = False,
-    split: Literal["published", "leagues"] = "published",
-) -> ShiftTask:
+def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:
     """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN.
 
-    ``split="leagues"`` splits only between leagues: 1878, 806 and 711 rows. Nothing is random; ``seed`` has no effect.
+    Nothing is random, so ``seed`` has no effect.
     """
-    check_choice("split", split, ("published", "leagues"))
     columns, values = _read(find(folder).path)
     features = [name for name in columns if name not in _OTHER_COLUMNS]
     X = values[:, [columns.index(name) for name in features]]
     league = values[:, columns.index("LeagueIndex")].astype(np.int64)
     train, val, test = split_by_groups(league)
-    if split == "published":
-        # The published numbers differ from complete leagues by one row. This player, the last of the validation league
-        # in the file, is added to the first test league, because a group of one row would often be the worst group.
-        val, moved = val[:-1], val[-1]
-        league[moved] = league[test].min()
-        test = np.sort(np.append(test, moved))
     table = Table(X if raw else impute_and_scale(X), values[:, columns.index(_LABEL)], league)
     return ShiftTask(
         name=FILE.name,

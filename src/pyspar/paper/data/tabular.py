@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.moments import Matrix, Vector
 from pyspar.paper.data.task import Part, RowIndices
 
 
@@ -25,7 +25,6 @@ class Table:
     group: NDArray[np.int64]
 
     def part(self, rows: RowIndices) -> Part:
-        """Return the part with these rows."""
         return Part(self.X[rows], self.y[rows], self.group[rows])
 
 

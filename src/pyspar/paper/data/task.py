@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 
 Metric = Literal["rmse", "r"]
 RowIndices = NDArray[np.int64]

@@ -1,36 +1,38 @@
 """Compare committed records with the current methods: ``spar reproduce --check``.
 
 A record is current if the suite still asks for it, with the same settings, and its head has the current recipe. Every
-other record, and every number that has no record, is a problem with the command that solves it.
+other record, and every number that has no record, is a problem with the command that solves it. Records that the suite
+lists as ``former`` were trained with a former protocol. They are reported too, but they are no failure of the check,
+because the tables mark them and do not judge them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pyspar.errors import InputError
 from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.reproduce import import_kind
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.runs.records import Record, read_records
-from pyspar.paper.runs.spec import RunSpec, canonical_json
-from pyspar.paper.runs.summary import FILE
-from pyspar.wording import list_some
+from pyspar.paper.runs.records import Record, read_suite_records
+from pyspar.paper.runs.spec import canonical_json
+from pyspar.text import list_some
 
+FORMER = "former protocol"
 COLLECT = "python -m pyspar.paper.output.page --collect reproduction"
 """The command that copies new records into ``results`` and writes the page."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of a suite that are stale, missing or orphaned, and the command that solves it."""
+    """Rows of a suite that are "stale", "missing", "orphaned" or of a former protocol, and what solves it."""
 
     suite: str
-    kind: Literal["stale", "missing", "orphaned"]
+    kind: str
     rows: str
     reason: str
     command: str
@@ -44,9 +46,8 @@ def check_results(results: Path, names: Iterable[str] | None = None) -> list[Pro
     if not results.is_dir():
         raise InputError(f"folder not found: {str(results)!r}; --check compares the records of a source checkout.")
     known = list_suite_names()
-    problems = [
-        problem for name in names or known for problem in check_suite(read_suite(name), _read(results, name), results)
-    ]
+    suites = [read_suite(name) for name in names or known]
+    problems = [p for suite in suites for p in check_suite(suite, read_suite_records(results, suite.name))]
     if names is None:
         problems += [
             Problem(path.name, "orphaned", "all rows", "there is no such suite", f"git rm -r {path}")
@@ -56,7 +57,7 @@ def check_results(results: Path, names: Iterable[str] | None = None) -> list[Pro
     return problems
 
 
-def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Problem]:
+def check_suite(suite: Suite, records: list[Record]) -> list[Problem]:
     """Return the problems of the records of one suite."""
     n_seeds = suite.seeds if suite.recorded_seeds is None else suite.recorded_seeds
     if not records and not n_seeds:
@@ -66,28 +67,26 @@ def check_suite(suite: Suite, records: list[Record], results: Path) -> list[Prob
     for cell in expected.keys() | actual.keys():
         problem = _judge_cell(expected.get(cell, []), actual.get(cell, []))
         if problem is not None:
-            kind, reason = problem
-            problems.setdefault((kind, cell[:2], reason), []).append(cell[2])
+            if problem[0] == "stale" and suite.is_former(cell[1]):
+                problem = FORMER, "trained with the former protocol"
+            problems.setdefault((problem[0], cell[:2], problem[1]), []).append(cell[2])
     for row in _unmeasured_cells(suite):
         problems.setdefault(("missing", row, "published, and the suite does not measure it"), [])
-    only_recipes = all(kind == "stale" and reason.startswith("recipe") for kind, _, reason in problems)
     device = next((record.spec["device"] for record in records if "device" in record.spec), "cpu")
-    command = _renewal(suite, n_seeds, device, rescore=only_recipes and (results / suite.name / FILE).is_file())
-    return [
-        Problem(suite.name, kind, _describe_row(row, seeds), reason, command)
-        for (kind, row, reason), seeds in sorted(problems.items())
-    ]
+    command = _renewal(suite, n_seeds, device)
+    found = []
+    for (kind, row, reason), seeds in sorted(problems.items()):
+        which = f" (seeds {list_some(sorted(set(seeds)))})" if seeds else ""
+        found.append(Problem(suite.name, kind, ", ".join(row) + which, reason, command))
+    return found
 
 
 def _group_settings(records: Iterable[Record]) -> dict[tuple[Any, ...], list[tuple[int, str]]]:
-    """Return the recipes and settings of records by data set, method, seed, metric and position.
-
-    A search has several settings for one number. Seeds may be trained in several batches, and on any device.
-    """
+    """Return recipes and settings by data set, method, seed, metric and position. A search has several for a number."""
     settings: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
     for record in records:
         cell = record.task, record.method, record.seed, record.metric, record.at
-        spec = {name: value for name, value in record.spec.items() if name not in ("seeds", "device")}
+        spec = {name: value for name, value in record.spec.items() if name != "device"}
         settings.setdefault(cell, []).append((record.recipe, canonical_json(spec)))
     return settings
 
@@ -111,23 +110,14 @@ def _expected_records(suite: Suite, records: list[Record], n_seeds: int) -> list
     tasks = {record.task for record in records}
     limit = max(suite.seeds, n_seeds)
     seeds = set(range(n_seeds)) | {record.seed for record in records if record.seed < limit}
-
-    def choose(names: tuple[str, ...]) -> str:
-        return next((name for name in names if name in tasks), names[0])
-
-    specs = [_keep_seeds(spec, seeds) for spec in suite.specs(limit, "cpu", choose)]
-    return import_kind(suite).expect(suite, [spec for spec in specs if spec.seeds], records)
-
-
-def _keep_seeds(spec: RunSpec, seeds: set[int]) -> RunSpec:
-    return replace(spec, seeds=tuple(seed for seed in spec.seeds if seed in seeds))
+    specs = suite.specs(limit, "cpu", lambda names: next((name for name in names if name in tasks), names[0]))
+    expected: list[Record] = import_kind(suite).expect(suite, [spec for spec in specs if spec.seed in seeds], records)
+    return expected
 
 
 def _unmeasured_cells(suite: Suite) -> list[tuple[str, str]]:
     """Return the published cells of the suite's data sets and heads whose training method the suite does not have."""
-    if not suite.published or not suite.metrics:
-        return []
-    cells = published(suite.published).cells
+    cells = published(suite.published).cells if suite.published and suite.metrics else {}
     return [
         (block.published_task, method)
         for block in suite.blocks
@@ -136,26 +126,10 @@ def _unmeasured_cells(suite: Suite) -> list[tuple[str, str]]:
     ]
 
 
-def _describe_row(row: tuple[str, str], seeds: list[int]) -> str:
-    task, method = row
-    which = list_some(sorted(set(seeds)))
-    return f"{task}, {method}" + (f" (seeds {which})" if seeds else "")
-
-
-def _renewal(suite: Suite, n_seeds: int, device: str, *, rescore: bool) -> str:
+def _renewal(suite: Suite, n_seeds: int, device: str) -> str:
     """Return the commands that renew the records of a suite."""
-    if rescore:
-        return f"python -m pyspar.paper.runs.summary results/{suite.name}"
     words = ["spar", "reproduce", suite.name]
-    if n_seeds not in (0, suite.seeds):
-        words += ["--seeds", str(n_seeds)]
-    if device != "cpu":
-        words += ["--device", device]
-    if any(all(DATASETS[task].obtain for task in block.tasks) for block in suite.blocks):
-        words += ["--data", "FOLDER"]
-    return f"{' '.join(words)} && {COLLECT}"
-
-
-def _read(results: Path, name: str) -> list[Record]:
-    file = results / name / "records.jsonl"
-    return read_records(file) if file.is_file() else []
+    words += ["--seeds", str(n_seeds)] if n_seeds not in (0, suite.seeds) else []
+    words += ["--device", device] if device != "cpu" else []
+    needs_folder = any(all(DATASETS[task].obtain for task in block.tasks) for block in suite.blocks)
+    return f"{' '.join(words + ['--data', 'FOLDER'] * needs_folder)} && {COLLECT}"

@@ -1,8 +1,8 @@
 """The training time of each method, as a ratio to ERM. Paper: ``tab:timing_povery_map``.
 
-Each seed is trained alone. Runs are sequential for any value of ``--jobs``, and they do not resume, because the time of
-an interrupted run is meaningless. The option "timed" separates these runs from those of other suites, which may have
-been trained side by side.
+Runs are sequential for any value of ``--jobs``, and they do not resume, because the time of an interrupted run is
+meaningless. The option "timed" separates these runs from those of other suites, which may have been trained side by
+side.
 """
 
 from __future__ import annotations
@@ -23,53 +23,41 @@ from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
-from pyspar.terminal import Progress
 
 METRIC = "seconds"
 BASE = "ERM"
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
-    """Train each method on each seed alone, and adapt the networks of ERM."""
-    specs = _separate_seeds(options.specs(suite))
+def gather(suite: Suite, options: Options) -> SuiteRecords:
+    """Train each method and seed, one at a time, and adapt the networks of ERM."""
 
     def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
-        seed = spec.seeds[0]
         training = outcome.training["seconds"]["train"]
-        yield Record(spec.task, spec.objective, seed, METRIC, training)
-        if spec.objective == BASE:
-            features = RunFolder.of(options.out, spec).read_features(seed)
+        yield Record(spec.task, spec.objective, spec.seed, METRIC, training)
+        features = RunFolder.of(options.out, spec).read_features()
+        if spec.objective == BASE and features is not None:
             start = time.perf_counter()
             predict_with_heads(features, [Head("SpAR")])
             adapting = outcome.training["seconds"]["features"] + time.perf_counter() - start
-            yield Record(spec.task, f"{BASE} + SpAR", seed, METRIC, training + adapting)
-            yield Record(spec.task, "SpAR alone", seed, METRIC, adapting)
+            yield Record(spec.task, f"{BASE} + SpAR", spec.seed, METRIC, training + adapting)
+            yield Record(spec.task, "SpAR alone", spec.seed, METRIC, adapting)
 
-    return run_specs(
-        suite,
-        specs,
-        [],
-        replace(options, jobs=1),
-        progress,
-        make_records=make_records,
-        needs_features=True,
-        resume=False,
-    )
+    specs = [_mark_timed(spec) for spec in options.specs(suite)]
+    options = replace(options, jobs=1)
+    return run_specs(suite, specs, [], options, make_records=make_records, needs_features=True, resume=False)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
     """Return the records of every method and seed, with nan as their values."""
     return [
-        make_blank_record(spec, method, METRIC)
-        for spec in _separate_seeds(specs)
+        make_blank_record(_mark_timed(spec), method, METRIC)
+        for spec in specs
         for method in (spec.objective, *((f"{BASE} + SpAR", "SpAR alone") if spec.objective == BASE else ()))
     ]
 
 
-def _separate_seeds(specs: list[RunSpec]) -> list[RunSpec]:
-    return [
-        replace(spec, seeds=(seed,), options={**spec.options, "timed": True}) for spec in specs for seed in spec.seeds
-    ]
+def _mark_timed(spec: RunSpec) -> RunSpec:
+    return replace(spec, options={**spec.options, "timed": True})
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

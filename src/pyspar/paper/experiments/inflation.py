@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.core.arrays import Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, Vector
 from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, rotate_features
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
@@ -23,33 +22,23 @@ from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import RunFolder
-from pyspar.terminal import Progress
 from pyspar.theory import spectral_inflation
 
 METRIC = "spectral inflation"
 INSIDE, OUTSIDE = "in distribution", "out of distribution"
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+def gather(suite: Suite, options: Options) -> SuiteRecords:
     """Train, and measure Var_zj / M along every direction of both samples."""
 
     def make_records(spec: RunSpec, outcome: Outcome) -> Iterable[Record]:
-        folder = RunFolder.of(options.out, spec)
-        for seed in spec.seeds:
-            features = folder.read_features(seed)
+        features = RunFolder.of(options.out, spec).read_features("held_out")
+        if features is not None:
             for name, Z in ((INSIDE, features.held_out), (OUTSIDE, features.test)):
                 for index, value in enumerate(compute_inflation(features.train, Z), start=1):
-                    yield Record(spec.task, name, seed, METRIC, round_to_float32(value), at=index)
+                    yield Record(spec.task, name, spec.seed, METRIC, round_to_float32(value), at=index)
 
-    return run_specs(
-        suite,
-        options.specs(suite),
-        [],
-        options,
-        progress,
-        make_records=make_records,
-        needs_features=True,
-    )
+    return run_specs(suite, options.specs(suite), [], options, make_records=make_records, needs_features=True)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
@@ -58,10 +47,8 @@ def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Re
     for spec in specs:
         for name in (INSIDE, OUTSIDE):
             blank = make_blank_record(spec, name, METRIC)
-            for seed in spec.seeds:
-                places = [r.at or 0.0 for r in records if (r.task, r.method, r.seed) == (spec.task, name, seed)]
-                length = int(max(places, default=1.0))
-                expected += [replace(blank, seed=seed, at=place) for place in range(1, length + 1)]
+            places = [r.at or 0.0 for r in records if (r.task, r.method, r.seed) == (spec.task, name, spec.seed)]
+            expected += [replace(blank, at=place) for place in range(1, int(max(places, default=1.0)) + 1)]
     return expected
 
 

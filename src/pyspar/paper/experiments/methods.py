@@ -1,6 +1,6 @@
 """The tables of methods: each training method with its own head and with other heads, next to the published numbers.
 
-Further tables show the gains from adapting: adapted heads compared with the trained head and with least squares.
+A further table shows the gains from adapting: adapted heads compared with the trained head and with least squares.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 from pyspar.paper.experiments.published import published, published_cells
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
@@ -21,14 +21,12 @@ from pyspar.paper.runs.metrics import lower_is_better, metric_title
 from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import Progress
 
 MIN_SEEDS = 3
 """Fewer seeds get no verdict: with two, the standard error of the mean has one degree of freedom."""
-
 CONFIDENCE = 0.95
 
-_GAIN_HEADER = ("method", "against", "published", "our gain", "better in", "")
+_GAIN_HEADER = ("data", "metric", "method", "against", "published", "our gain", "better in", "")
 _GAIN_NOTE = (
     "A gain is positive if adapting is better: mean ± standard error of the difference, seed by seed. The last column "
     f"says better or worse if zero is outside the {CONFIDENCE:.0%} confidence interval of Student's t for this number "
@@ -36,9 +34,9 @@ _GAIN_NOTE = (
 )
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+def gather(suite: Suite, options: Options) -> SuiteRecords:
     """Train every method on every data set, and score every head."""
-    return run_specs(suite, options.specs(suite), heads_of(suite), options, progress)
+    return run_specs(suite, options.specs(suite), heads_of(suite), options)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
@@ -58,7 +56,14 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
     """Return the tables of each data set, the gains from adapting, and the differences from the paper's setting."""
     cells = compare_methods(suite, records)
     sheets = [sheet for task in dict.fromkeys(c.task for c in cells) for sheet in _task_sheets(suite, task, cells)]
-    return sheets + make_gain_sheets(suite, records), list(suite.differs)
+    gains = [
+        (task, metric_title(metric), method, other, text, *describe_gain(gain))
+        for (task, metric, method, other), gain in compute_gains(suite, records).items()
+        for theirs in [published_gain(suite, task, metric, method, other)]
+        for text in [NO_VALUE if theirs is None else f"{theirs:+.3f}"]
+    ]
+    sheets += [Sheet("Where adapting helps", _GAIN_HEADER, gains, (_GAIN_NOTE,))] if gains else []
+    return sheets, list(suite.differs)
 
 
 def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
@@ -66,9 +71,7 @@ def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path
     from pyspar.paper.output.figures import draw_methods
 
     cells = compare_methods(suite, records) if suite.extra.get("figure", True) else []
-    if not cells:
-        return []
-    return [draw_methods(cells, suite.metrics, folder / f"{suite.name}.png", bars=bool(suite.extra.get("bars")))]
+    return [draw_methods(cells, suite.metrics, folder / f"{suite.name}.png")] if cells else []
 
 
 @dataclass(frozen=True)
@@ -148,32 +151,24 @@ def _row(cell: Comparison, seeds: int) -> tuple[str, ...]:
     )
 
 
-def make_gain_sheets(suite: Suite, records: Iterable[Record]) -> list[Sheet]:
-    """Return a table for each data set and metric. A note under the last one explains the columns."""
+def compute_gains(suite: Suite, records: Iterable[Record]) -> dict[tuple[str, str, str, str], Vector]:
+    """Return by data set, metric, adapted method and base method the gain of each seed, positive if it is better."""
     values: dict[tuple[str, str, str], dict[int, float]] = {}
     for r in records:
         if r.metric in suite.metrics:
             values.setdefault((r.task, r.metric, r.method), {})[r.seed] = r.value
-    rows: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for task, metric, method in values:
+    gains = {}
+    for (task, metric, method), adapted in values.items():
         base, plus, head = method.rpartition(" + ")
         if not plus or head.startswith("OLS"):
             continue
         for other in dict.fromkeys((base, f"{base} + OLS", f"{base} + {head.replace('SpAR', 'OLS', 1)}")):
-            if (task, metric, other) in values:
-                theirs = published_gain(suite, task, metric, method, other)
-                text = NO_VALUE if theirs is None else f"{theirs:+.3f}"
-                measured = _measured_gain(metric, values[task, metric, method], values[task, metric, other])
-                rows.setdefault((task, metric), []).append((method, other, text, *measured))
-    order = [(task, metric) for task in dict.fromkeys(t for t, _ in rows) for metric in suite.metrics]
-    sheets = [
-        Sheet(f"Where adapting helps, {task}: {metric_title(metric)}", _GAIN_HEADER, rows[task, metric])
-        for task, metric in order
-        if (task, metric) in rows
-    ]
-    if sheets:
-        sheets[-1] = replace(sheets[-1], notes=(_GAIN_NOTE,))
-    return sheets
+            before = values.get((task, metric, other), {})
+            seeds = [seed for seed in sorted(adapted) if seed in before]
+            if seeds:
+                gain = np.array([before[seed] - adapted[seed] for seed in seeds])
+                gains[task, metric, method, other] = sign_of(metric) * gain
+    return gains
 
 
 def judge_gain(gain: Vector) -> str:
@@ -197,9 +192,8 @@ def _standard_error(gain: Vector) -> float:
     return float(gain.std(ddof=1) / np.sqrt(gain.size)) if gain.size > 1 else float("nan")
 
 
-def _measured_gain(metric: str, adapted: dict[int, float], baseline: dict[int, float]) -> tuple[str, str, str]:
+def describe_gain(gain: Vector) -> tuple[str, str, str]:
     """Return the mean gain, the number of seeds with a gain, and the verdict."""
-    gain = sign_of(metric) * np.array([baseline[seed] - adapted[seed] for seed in sorted(adapted) if seed in baseline])
     error = f" ± {_standard_error(gain):.3f}" if gain.size > 1 else ""
     return f"{gain.mean():+.3f}{error}", f"{int((gain > 0).sum())} of {gain.size}", judge_gain(gain)
 

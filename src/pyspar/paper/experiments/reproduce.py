@@ -1,4 +1,10 @@
-"""Reproduce suites: gather the records of a suite, then make its tables and figures from the records only."""
+"""Reproduce suites: gather the records of a suite, then make its tables and figures from the records only.
+
+The module for a kind of suite defines four functions. ``gather(suite, options)`` does the missing runs and returns a
+``SuiteRecords``. ``expect(suite, specs, records)`` returns the records that specs lead to, with nan as their values.
+``present(suite, records)`` returns tables and remarks, and ``draw_figures(suite, records, folder)`` the paths of
+figures.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +12,30 @@ import importlib
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 from pyspar.errors import MissingExtraError
 from pyspar.paper.data.registry import state_of
 from pyspar.paper.experiments.suite import Block, Suite, list_suite_names, read_suite
-from pyspar.paper.output.tables import Result, Sheet, format_csv, format_result, write_text
+from pyspar.paper.output.tables import Result, format_result, write_text
 from pyspar.paper.runs.records import Record
-from pyspar.paper.runs.run_suite import Options, SuiteRecords
-from pyspar.paper.runs.spec import RunSpec
+from pyspar.paper.runs.run_suite import Options
 from pyspar.paper.runs.store import RunFolder
-from pyspar.terminal import SILENT, Progress
 
 KINDS = {
-    "synthetic": "pyspar.paper.experiments.table1",
-    "methods": "pyspar.paper.experiments.methods",
-    "search": "pyspar.paper.experiments.search",
-    "alpha": "pyspar.paper.experiments.alpha",
-    "inflation": "pyspar.paper.experiments.inflation",
-    "cost": "pyspar.paper.experiments.cost",
+    "synthetic": "table1",
+    "methods": "methods",
+    "search": "search",
+    "alpha": "alpha",
+    "inflation": "inflation",
+    "cost": "cost",
 }
-"""The kinds of suites, and the modules that define the functions of :class:`SuiteKind`."""
+"""The kinds of suites, and their modules."""
 
 
-class SuiteKind(Protocol):
-    """The functions that a module for a kind of suite defines.
-
-    Tables and figures depend on the records only, so that they can be made again without running anything.
-    """
-
-    def gather(self, suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
-        """Do the missing runs of a suite, and return its records."""
-
-    def expect(self, suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
-        """Return the records that the specs of a suite lead to, with nan as their values.
-
-        If the data determine what is measured, such as the best setting of a search, existing records are used.
-        """
-
-    def present(self, suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
-        """Return the tables of a suite and remarks about them."""
-
-    def draw_figures(self, suite: Suite, records: list[Record], folder: Path) -> list[Path]:
-        """Draw the figures of a suite into a folder, and return their paths."""
+def import_kind(suite: Suite) -> Any:
+    """Return the module for the kind of a suite."""
+    return importlib.import_module(f"pyspar.paper.experiments.{KINDS[suite.kind]}")
 
 
 def select_suites(names: list[str]) -> list[Suite]:
@@ -67,31 +54,18 @@ def find_cautions(suites: list[Suite], options: Options) -> list[str]:
         if any(block.uses_images for block in suite.blocks)
         and not all(RunFolder.of(options.out, spec).is_done for spec in options.specs(suite))
     ]
-    if not slow:
-        return []
-    return [
-        f"{', '.join(slow)}: training on images takes many hours on a CPU; use --device cuda if there is a GPU. You "
-        "can interrupt the command at any time; the same command continues."
-    ]
+    text = "training on images takes many hours on a CPU; use --device cuda if there is a GPU. You can interrupt the "
+    return [f"{', '.join(slow)}: {text}command at any time; the same command continues."] if slow else []
 
 
-def reproduce(suite: Suite, options: Options, progress: Progress = SILENT) -> Result:
+def reproduce(suite: Suite, options: Options) -> Result:
     """Do the missing runs of a suite, and write its tables and figures into its folder."""
     suite = make_miniature(suite) if options.mini else suite
     folder = options.out / suite.name
-    gathered = import_kind(suite).gather(suite, options, progress)
+    gathered = import_kind(suite).gather(suite, options)
     result = make_result(suite, gathered.records, folder)
-    result = replace(
-        result,
-        remarks=[*result.remarks, *select_findings(suite, gathered.records)],
-        failures=gathered.failures,
-        notices=[*gathered.notices, *result.notices],
-    )
-    files = [
-        folder / "records.jsonl",
-        write_text(folder / "table.md", format_result(result)),
-        write_text(folder / "table.csv", format_csv(result.sheets)),
-    ]
+    result = replace(result, failures=gathered.failures, notices=[*gathered.notices, *result.notices])
+    files = [folder / "records.jsonl", write_text(folder / "table.md", format_result(result))]
     return replace(result, files=files + result.files)
 
 
@@ -108,71 +82,52 @@ def make_result(suite: Suite, records: list[Record], figures: Path | None) -> Re
     return Result(suite.name, suite.title, sheets, remarks, notices=notices, files=files)
 
 
-def select_findings(suite: Suite, records: list[Record]) -> tuple[str, ...]:
-    """Return the suite's remarks about its results if every method has exactly the suite's number of seeds."""
-    seeds: dict[tuple[str, str], set[int]] = {}
-    for record in records:
-        seeds.setdefault((record.task, record.method.partition(" + ")[0]), set()).add(record.seed)
-    complete = all(
-        any(len(seeds.get((task, method), ())) == suite.seeds for task in block.tasks)
-        for block in suite.blocks
-        for method in block.methods
-    )
-    return suite.found if complete else ()
-
-
-def import_kind(suite: Suite) -> SuiteKind:
-    """Return the module for the kind of a suite."""
-    return cast(SuiteKind, importlib.import_module(KINDS[suite.kind]))
-
-
 def describe_suites(data: Path | None) -> list[tuple[str, str, str]]:
     """Return the name, the description and the state of each suite: "ready", or the missing packages and data."""
     rows = []
     for name in list_suite_names():
         suite = read_suite(name)
         missing = [f"needs pyspar[{extra}]" for extra in find_missing_extras(suite)]
-        missing += [text for block in suite.blocks if (text := _missing_data(block.tasks, data))]
+        missing += [text for block in suite.blocks if (text := _missing_data(block, data))]
         rows.append((name, suite.about, ", ".join(dict.fromkeys(missing)) or "ready"))
     return rows
 
 
 def find_missing_extras(suite: Suite) -> list[str]:
     """Return the extras of pyspar that a suite requires and that are not installed."""
-    packages = {"torch": ("torch", bool(suite.blocks)), "optuna": ("paper", suite.kind == "search")}
+    downloads = any(b.network.startswith("resnet") and b.network_options.get("pretrained") for b in suite.blocks)
+    packages = {
+        "torch": ("torch", bool(suite.blocks)),
+        "torchvision": ("vision", downloads),
+        "optuna": ("paper", suite.kind == "search"),
+    }
     return [extra for package, (extra, needed) in packages.items() if needed and find_spec(package) is None]
 
 
-def _missing_data(tasks: tuple[str, ...], data: Path | None) -> str:
-    """Return the state of the data sets of a block, or an empty string if one of them is available."""
-    states = {task: state_of(task, data) for task in tasks}
+def _missing_data(block: Block, data: Path | None) -> str:
+    """Return the state of the data sets of a block, or an empty string if one of them is complete."""
+    options = {"unlabeled": True} if block.options.get("unlabeled") else {}
+    states = {task: state_of(task, data, **options) for task in block.tasks}
     if "found" in states.values():
         return ""
     damaged = [f"{state} {task}" for task, state in states.items() if state != "missing"]
-    return " or ".join(damaged) if damaged else f"needs {' or '.join(tasks)}"
+    return " or ".join(damaged) if damaged else f"needs {' or '.join(block.tasks)}"
 
 
 def make_miniature(suite: Suite) -> Suite:
     """Return a suite that does the same steps in seconds, with two seeds and two epochs on generated data."""
     pool = "pool" if suite.adapt_to == "unlabeled" else "yes"
-    blocks = tuple(_shrink_block(block, pool) for block in suite.blocks)
     extra = {name: {"draws": 2, "alphas": [0.5, 0.999]}.get(name, value) for name, value in suite.extra.items()}
-    return replace(suite, blocks=blocks, seeds=2, extra=extra, found=())
+    return replace(suite, blocks=tuple(_shrink_block(block, pool) for block in suite.blocks), seeds=2, extra=extra)
 
 
 def _shrink_block(block: Block, pool: str) -> Block:
     methods: dict[str, dict[str, Any]] = {}
     for name, params in block.methods.items():
         config = {**params.get("config", {}), "epochs": 2, "batch_size": 8}
-        pretrain = {"pretrain": 1} if "pretrain" in params else {}
-        methods[name] = {**params, **pretrain, "config": config}
-    hold_out = {key: value for key, value in block.options.items() if key == "hold_out"}
+        methods[name] = {**params, **({"pretrain": 1} if "pretrain" in params else {}), "config": config}
+    options = {"mini": pool, **{key: value for key, value in block.options.items() if key == "hold_out"}}
     # A miniature needs no download of weights, and no enlarged images.
     network_options = {k: v for k, v in block.network_options.items() if k not in ("pretrained", "size")}
-    return replace(
-        block,
-        methods=methods,
-        options={"mini": pool, **hold_out},
-        network_options=network_options,
-        folds=block.folds[:2],
-    )
+    changes = {"methods": methods, "options": options, "network_options": network_options}
+    return replace(block, **changes, folds=block.folds[:2])  # type: ignore[arg-type]

@@ -17,67 +17,70 @@ from pyspar.paper.experiments import methods
 from pyspar.paper.experiments.published import tuned_hyperparameters
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.records import Record, group_values
-from pyspar.paper.runs.run import Outcome
+from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, make_blank_record, run_specs
-from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import Progress
+from pyspar.paper.runs.spec import RunSpec, canonical_json
 
 METRIC = "validation mse"
 draw_figures = methods.draw_figures
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
-    """Search for each method on each data set, then train the best settings."""
+def gather(suite: Suite, options: Options) -> SuiteRecords:
+    """Search for each method on each data set, then train the best settings with all seeds."""
     need("optuna", "paper")
-    bases = options.specs(suite)
-    candidates = {base.key: draw_settings(suite, base) for base in bases}
+    bases = _group_bases(options.specs(suite))
+    candidates = {name: draw_settings(suite, specs[0]) for name, specs in bases.items()}
     searched = run_specs(
         suite,
         [spec for specs in candidates.values() for spec in specs],
         [],
         options,
-        progress,
-        make_records=_make_validation_records,
+        make_records=lambda spec, outcome: [
+            Record(spec.task, spec.objective, spec.seed, METRIC, outcome.training["validation"])
+        ],
         drop_features=True,
         may_diverge=True,  # a setting that diverges is simply not the best one
     )
     chosen = _choose_settings(bases, candidates, searched.records)
-    return searched + run_specs(suite, chosen, methods.heads_of(suite), options, progress)
+    return searched + run_specs(suite, chosen, methods.heads_of(suite), options)
 
 
 def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Record]:
     """Return the records of the search and of the settings that it selects, with nan as their values."""
     need("optuna", "paper")
-    candidates = {base.key: draw_settings(suite, base) for base in specs}
-    searched = [
-        replace(make_blank_record(spec, spec.objective, METRIC), seed=seed)
-        for drawn in candidates.values()
-        for spec in drawn
-        for seed in spec.seeds
-    ]
-    chosen = _choose_settings(specs, candidates, records)
+    bases = _group_bases(specs)
+    candidates = {name: draw_settings(suite, group[0]) for name, group in bases.items()}
+    searched = [make_blank_record(spec, spec.objective, METRIC) for drawn in candidates.values() for spec in drawn]
+    chosen = _choose_settings(bases, candidates, records)
     return searched + expected_scores(suite, chosen, methods.heads_of(suite))
 
 
+def _group_bases(specs: list[RunSpec]) -> dict[tuple[str, str], list[RunSpec]]:
+    """Return the specs of all seeds by data set and method."""
+    bases: dict[tuple[str, str], list[RunSpec]] = {}
+    for spec in specs:
+        bases.setdefault((spec.task, spec.objective), []).append(spec)
+    return bases
+
+
 def _choose_settings(
-    bases: list[RunSpec], candidates: dict[str, list[RunSpec]], records: list[Record]
+    bases: dict[tuple[str, str], list[RunSpec]], candidates: dict[tuple[str, str], list[RunSpec]], records: list[Record]
 ) -> list[RunSpec]:
-    """Return the best settings, with all seeds, of the specs that have records of a search."""
+    """Return the best settings, with all seeds, of the data sets and methods that have records of a search."""
     chosen = []
-    for base in bases:
-        best = find_best(candidates[base.key], records)
+    for name, specs in bases.items():
+        best = find_best(candidates[name], records)
         if best is not None:
-            chosen.append(replace(best, seeds=base.seeds))
+            chosen += [replace(best, seed=spec.seed) for spec in specs]
     return chosen
 
 
 def draw_settings(suite: Suite, base: RunSpec) -> list[RunSpec]:
-    """Draw settings with Optuna's random sampler, seeded by the names of the suite, the task and the method."""
+    """Draw settings with Optuna's random sampler, seeded by the names of table, task and method."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    name = f"{suite.name}/{base.task}/{base.objective}"
+    name = f"{suite.published}/{base.task}/{base.objective}"
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
     centre = {h: base.config.get(h, base.params.get(h)) for h in suite.extra["search"]}
@@ -87,25 +90,29 @@ def draw_settings(suite: Suite, base: RunSpec) -> list[RunSpec]:
         for h, value in centre.items()
         if value is not None
     }
-    seeds = tuple(range(suite.extra["search_seeds"]))
-    return [_replace_hyperparameters(base, study.ask(space).params, seeds) for _ in range(suite.extra["draws"])]
+    drawn = [study.ask(space).params for _ in range(suite.extra["draws"])]
+    seeds = range(suite.extra["search_seeds"])
+    return [_replace_hyperparameters(base, values, seed) for values in drawn for seed in seeds]
 
 
-def _replace_hyperparameters(base: RunSpec, values: dict[str, Any], seeds: tuple[int, ...]) -> RunSpec:
+def _replace_hyperparameters(base: RunSpec, values: dict[str, Any], seed: int) -> RunSpec:
     config = {k: values.get(k, v) for k, v in base.config.items()}
     params = {k: values.get(k, v) for k, v in base.params.items()}
-    return replace(base, config=config, params=params, seeds=seeds)
+    return replace(base, config=config, params=params, seed=seed)
 
 
 def find_best(specs: list[RunSpec], records: list[Record]) -> RunSpec | None:
-    """Return the setting with the lowest mean validation error over seeds, or None if none has records."""
-    errors = group_values((record for record in records if record.metric == METRIC), "run")
-    tried = [(float(np.mean(errors[key])), spec) for spec in specs if (key := (spec.key,)) in errors]
+    """Return the setting with the lowest mean validation error over its seeds, or None if none has all records."""
+    errors = {record.run: record.value for record in records if record.metric == METRIC}
+    settings: dict[str, list[RunSpec]] = {}
+    for spec in specs:
+        settings.setdefault(canonical_json(spec.settings()), []).append(spec)
+    tried = [
+        (float(np.mean([errors[spec.key] for spec in group])), group[0])
+        for group in settings.values()
+        if all(spec.key in errors for spec in group)
+    ]
     return min(tried, key=lambda pair: pair[0])[1] if tried else None
-
-
-def _make_validation_records(spec: RunSpec, outcome: Outcome) -> list[Record]:
-    return [Record(spec.task, spec.objective, s, METRIC, outcome.training["validation"][str(s)]) for s in spec.seeds]
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:
@@ -113,8 +120,8 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
     sheets, remarks = methods.present(suite, records)
     published_values = tuned_hyperparameters()
     rows = []
-    runs = {r.run: r for r in records if r.metric in suite.metrics}  # of the best settings
-    for r in runs.values():
+    best = {(r.task, r.spec["objective"]): r for r in records if r.metric in suite.metrics}
+    for r in best.values():
         published = published_values.get(r.task, {}).get(r.spec["objective"], {})
         for name in suite.extra["search"]:
             value = r.spec["config"].get(name, r.spec["params"].get(name))

@@ -21,12 +21,9 @@ from pyspar.paper.runs.spec import RunSpec
 class Block:
     """A data set, a network, and the methods that train it.
 
-    Attributes
-    ----------
-    tasks : names of data sets; the first one that is available is used
-    published_task : the name of the data set in the published table
-    folds : the values of the option "fold", assigned to the seeds in turn; empty if a task has no folds
-    methods : the arguments of each method; "config" in them overrides the config of the block
+    The first of ``tasks`` that is available is used. ``published_task`` is its name in the published table. The values
+    of the option "fold" are assigned to the seeds in turn. ``methods`` has the arguments of each method; "config" in
+    them overrides the config of the block.
     """
 
     tasks: tuple[str, ...]
@@ -43,6 +40,15 @@ class Block:
         """Whether the network is trained on images, which is slow without a GPU."""
         return self.network != "mlp"
 
+    def specs(self, method: str, n_seeds: int, device: str, task: str) -> Iterator[RunSpec]:
+        """Yield the spec of each seed of a method."""
+        params = dict(self.methods[method])
+        config = {**self.config, **params.pop("config", {})}
+        for seed in range(n_seeds):
+            fold = {"fold": self.folds[seed % len(self.folds)]} if self.folds else {}
+            options = {**self.options, **fold}
+            yield RunSpec(task, self.network, method, seed, options, dict(self.network_options), params, config, device)
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -54,9 +60,8 @@ class Suite:
     published : the name of the published table in ``published.toml``
     adapt_to : "test", or "unlabeled" for a separate pool of rows
     recorded_seeds : how many seeds the committed records have, 0 if the suite was not run; None for ``seeds``
-    difference : the main difference from the setting of the paper, in a few words
-    differs : all differences from the setting of the paper
-    found : remarks about the committed results, which hold for all seeds only
+    former : training methods whose committed records are of a former protocol; tables mark them and do not judge them
+    difference, differs : the main difference from the setting of the paper in a few words, and all differences
     extra : settings of the kind
     """
 
@@ -70,38 +75,28 @@ class Suite:
     heads: tuple[str, ...] = ("trained",)
     adapt_to: str = "test"
     recorded_seeds: int | None = None
+    former: tuple[str, ...] = ()
     difference: str = ""
     differs: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def is_former(self, method: str) -> bool:
+        """Return whether the committed records of a method, with any head, are of a former protocol."""
+        return method.partition(" + ")[0] in self.former
 
     def published_task(self, task: str) -> str:
         """Return the name of a data set in the published table."""
         return {name: block.published_task for block in self.blocks for name in block.tasks}.get(task, task)
 
     def specs(self, n_seeds: int, device: str, choose: Callable[[tuple[str, ...]], str]) -> list[RunSpec]:
-        """Return the specs in the order of the table."""
+        """Return the specs in the order of the table: one for each data set, method and seed."""
         return [
             spec
             for block in self.blocks
             for method in block.methods
-            for spec in _block_specs(block, method, n_seeds, device, choose(block.tasks))
+            for spec in block.specs(method, n_seeds, device, choose(block.tasks))
         ]
-
-
-def _block_specs(block: Block, method: str, n_seeds: int, device: str, task: str) -> Iterator[RunSpec]:
-    """Yield the specs of one method on one data set: one, or one for each fold that has a seed."""
-    params = dict(block.methods[method])
-    config = {**block.config, **params.pop("config", {})}
-    groups: dict[str, list[int]] = {}
-    for seed in range(n_seeds):
-        groups.setdefault(block.folds[seed % len(block.folds)] if block.folds else "", []).append(seed)
-    for fold, seeds in groups.items():
-        options = {**block.options, "fold": fold} if fold else dict(block.options)
-        yield RunSpec(
-            task, block.network, method, tuple(seeds), options, dict(block.network_options), params, config, device
-        )
 
 
 def list_suite_names() -> list[str]:
@@ -116,11 +111,7 @@ def list_suite_names() -> list[str]:
 
 
 def read_suite(name: str) -> Suite:
-    """Read a suite by its name.
-
-    >>> read_suite("tabular").published
-    'tabular'
-    """
+    """Read a suite by its name."""
     return parse_suite(check_name("suite", name, list_suite_names()), _read_toml(name))
 
 
@@ -142,9 +133,8 @@ def _parse_block(suite: str, raw: dict[str, Any]) -> Block:
     check_name(f"network in suite {suite}", raw["network"], NETWORKS)
     for method in raw["methods"]:
         check_name(f"method in suite {suite}", method, OBJECTIVES)
-    defaults = {"published_task": tasks[0], "folds": ()}
     fields = {key: tuple(v) if key == "folds" else v for key, v in raw.items() if key != "task"}
-    return Block(tasks=tasks, **defaults | fields)
+    return Block(tasks=tasks, **{"published_task": tasks[0], **fields})
 
 
 def _read_toml(name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyspar.core.arrays import Matrix, Vector
+from pyspar.core.moments import Matrix, Vector
 
 FIRST_SEED = 123
 ROWS = 4000
@@ -51,7 +51,6 @@ class Experiment:
             yield seed, self.draw(seed)
 
     def draw(self, seed: int) -> Draw:
-        """Return the draw of one seed."""
         return self.sample(np.random.RandomState(seed))
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
 
 from pyspar.estimators.spar import SpARRegressor
 from pyspar.paper.experiments.methods import Comparison
@@ -18,47 +13,35 @@ from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1, Draw, Experiment
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.records import (
-    Record,
-    append_records,
-    describe_machine,
-    find_records,
-    group_values,
-    package_versions,
-)
+from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records, group_values
 from pyspar.paper.runs.registry import recipe_of
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import Progress
+from pyspar.progress import track
 
 METRIC = "squared error"
 METHODS = {"ERM": "OLS", "PCR": "PCR", "ERM + SpAR": "SpAR"}
 """The paper's methods, and their names in ``RECIPES``."""
 
 
-def gather(suite: Suite, options: Options, progress: Progress) -> SuiteRecords:
+def gather(suite: Suite, options: Options) -> SuiteRecords:
     """Measure every experiment as often as in the paper, or as often as ``--seeds`` requires.
 
     Each experiment is recorded as soon as it is measured, and recorded experiments are not measured again.
     """
     file = prepare_records_file(suite, options)
-    notices: list[str] = []
     repeats = 1 if options.mini else options.seeds
     experiments = [replace(e, repeats=repeats or e.repeats) for e in (*TABLE_1, HUNDRED)]
-    progress.start(suite.name, f"{suite.name}, {len(experiments)} experiments", total=len(experiments))
     wanted: list[Record] = []
     n_reused = 0
-    for n_done, experiment in enumerate(experiments, start=1):
-        progress.start(experiment.name, f"{experiment.name}, {experiment.repeats} draws")
+    for experiment in track(experiments, suite.name, unit="experiments", show=options.show):
         blanks = make_blank_records(experiment)
         reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
         if not reused:
             append_records(file, measure_experiment(experiment))
         wanted += blanks
         n_reused += reused
-        progress.finish(experiment.name, "reused, measured before" if reused else "done")
-        progress.advance(suite.name, n_done)
-    progress.finish(suite.name)
+    notices = []
     if n_reused:
         notices.append(f"{n_reused} of {len(experiments)} experiments were measured before and were reused.")
     if options.seeds and not options.mini:
@@ -76,19 +59,11 @@ def measure_experiment(experiment: Experiment) -> list[Record]:
 
 def make_blank_records(experiment: Experiment) -> list[Record]:
     """Return the records of an experiment with nan as their values."""
+    run = f"{experiment.name}, {experiment.repeats} draws"
+    spec = {"experiment": experiment.name, "repeats": experiment.repeats}
+    origin = {"run": run, "spec": spec, **current_provenance()}
     return [
-        Record(
-            experiment.name,
-            method,
-            seed,
-            metric=METRIC,
-            value=float("nan"),
-            run=f"{experiment.name}, {experiment.repeats} draws",
-            recipe=recipe_of(head),
-            spec={"experiment": experiment.name, "repeats": experiment.repeats},
-            versions=package_versions(),
-            machine=describe_machine(),
-        )
+        Record(experiment.name, method, seed, METRIC, math.nan, recipe=recipe_of(head), **origin)  # type: ignore[arg-type]
         for seed in experiment.seeds
         for method, head in METHODS.items()
     ]
@@ -101,11 +76,16 @@ def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Re
 
 def compute_errors(draw: Draw) -> dict[str, float]:
     """Return the summed squared target error of the paper's three methods on one draw."""
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
     ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
     # Paper: "their first principal component" refers to the centred source; the labels are not centred.
-    pcr = make_pipeline(PCA(1), LinearRegression(fit_intercept=False)).fit(draw.X, draw.y)
-    predictors = {"ERM": ols, "PCR": pcr, "ERM + SpAR": copy.copy(ols).adapt(draw.Z)}
-    return {name: float(((est.predict(draw.Z) - draw.y_target) ** 2).sum()) for name, est in predictors.items()}
+    pcr = make_pipeline(PCA(1), LinearRegression(fit_intercept=False))
+    predictions = {"ERM": ols.predict(draw.Z), "PCR": pcr.fit(draw.X, draw.y).predict(draw.Z)}
+    predictions["ERM + SpAR"] = ols.adapt(draw.Z).predict(draw.Z)
+    return {name: float(((values - draw.y_target) ** 2).sum()) for name, values in predictions.items()}
 
 
 def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]]:

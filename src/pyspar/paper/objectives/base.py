@@ -1,11 +1,7 @@
 """The base class of training objectives, and the batch and the epoch plan that they work on.
 
-``plan`` makes all random draws on the CPU, once per epoch and seed. ``loss`` is a pure function of the parameters and
-the batch. So a run can be resumed at any epoch, several seeds can be trained as one computation, and a GPU can replay
-the step from a graph.
-
-Every tensor may have a leading axis of S seeds: a batch is ``(B, ...)`` or ``(S, B, ...)``, and a loss is a scalar or
-has shape ``(S,)``. Reduce over the last axes only: ``dim=(-2, -1)``.
+``plan`` makes all random draws on the CPU, once per epoch. ``loss`` is a pure function of the parameters and the batch.
+So a run can be resumed at any epoch.
 """
 
 from __future__ import annotations
@@ -25,32 +21,28 @@ if TYPE_CHECKING:
 
 
 class Network(Protocol):
-    """A model with features and a linear head."""
+    """A model with features and a linear head without bias.
+
+    ``stem`` leads to the layer where manifold mixup mixes, ``trunk`` from there to the features. Only image networks
+    have ``feature_maps`` and ``pool``.
+    """
 
     stem: nn.Module
-    """From the input to the layer where manifold mixup mixes."""
     trunk: nn.Module
-    """From the output of the stem to the features."""
     head: nn.Module
-    """A linear layer without bias."""
 
-    def features(self, x: Tensor) -> Tensor:
-        """Return ``trunk(stem(x))``, of shape (..., B, D)."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return ``head(features(x))``, of shape (..., B, K)."""
+    def features(self, x: Tensor) -> Tensor: ...
+    def feature_maps(self, x: Tensor) -> Tensor: ...
+    def pool(self, maps: Tensor) -> Tensor: ...
+    def __call__(self, x: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """The input of one training step.
 
-    Attributes
-    ----------
-    x, y : tensors of shape (..., B, *input) and (..., B, K)
-    partner_x, partner_y : the rows and labels of the rows that ``plan`` returned as "partner", or None
-    target : unlabelled target inputs of shape (..., B_target, *input), or None
-    draws : the other draws of ``plan`` for this step, by name
+    ``x`` and ``y`` have shapes (B, *input) and (B, K). ``partner_x`` and ``partner_y`` are the rows that ``plan``
+    returned as "partner", ``target`` are unlabelled target inputs, and ``draws`` the other draws of ``plan``.
     """
 
     x: Tensor
@@ -63,15 +55,10 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
-    """The information from which an objective draws one epoch of one seed.
+    """The information from which an objective draws one epoch.
 
-    Attributes
-    ----------
-    rng : numpy Generator, seeded by the run's seed and the epoch
-    order : int array of shape (steps, B), the training rows of each step
-    y : float array of shape (N, K), all training labels
-    epoch : int
-    state : the result of the objective's ``prepare``
+    ``rng`` is seeded by the run's seed and the epoch, ``order`` (steps, B) are the training rows of each step, ``y``
+    (N, K) all training labels, and ``state`` is the result of the objective's ``prepare``.
     """
 
     rng: np.random.Generator
@@ -85,16 +72,11 @@ class Objective:
     """Mean squared error, with the methods that subclasses override.
 
     Override ``loss`` to add a penalty, ``plan`` to draw random numbers, ``module`` to train another network with the
-    model, ``phase`` and ``updates`` to alternate between phases, and ``judged`` if a phase does not train the head.
+    model, ``phases`` and ``updates`` for several passes in an epoch, and ``judged`` if a phase does not train the head.
     """
 
     name: ClassVar[str] = "ERM"
     uses_target: ClassVar[bool] = False
-    capturable: ClassVar[bool] = True
-    """Whether a CUDA graph can hold the step. False for eigendecompositions and for decisions on the host."""
-
-    stackable: ClassVar[bool] = True
-    """Whether ``loss`` supports a leading axis of seeds. If False, networks are trained in turn."""
 
     def prepare(self, y: NDArray[np.float64]) -> Any:
         """Compute from the training labels, once per run, the state that every ``plan`` uses."""
@@ -112,9 +94,9 @@ class Objective:
         """Return the learning rate of ``module``. ``lr`` is that of the model."""
         return lr
 
-    def phase(self, epoch: int) -> str:
-        """Return the name of the phase of an epoch. Epochs of one phase share one computation."""
-        return "train"
+    def phases(self, epoch: int) -> tuple[str, ...]:
+        """Return the phases of an epoch. Each is a pass over all training rows."""
+        return ("train",)
 
     def updates(self, phase: str) -> frozenset[str]:
         """Return the parts that a phase trains: "model", "module" or both."""
@@ -128,7 +110,7 @@ class Objective:
         """Raise if the training settings do not fit the objective. Called before training."""
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the terms of the loss by name, each a scalar or one value per seed. Their sum is minimised."""
+        """Return the terms of the loss by name. Their sum is minimised."""
         return {"mse": mean_squared_error(net(batch.x), batch.y)}
 
 
@@ -137,8 +119,8 @@ class ERM(Objective):
 
 
 def mean_squared_error(prediction: Tensor, y: Tensor) -> Tensor:
-    """Return the squared error averaged over rows and outputs: a scalar, or one value per seed."""
-    return (prediction - y).square().mean(dim=(-2, -1))
+    """Return the squared error averaged over rows and outputs."""
+    return (prediction - y).square().mean()
 
 
 def in_full_precision(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:

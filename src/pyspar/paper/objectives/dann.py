@@ -15,32 +15,25 @@ from pyspar.paper.parameters import check_choice, check_integer, check_number
 
 @in_full_precision
 def domain_cross_entropy(source: Tensor, target: Tensor) -> Tensor:
-    r"""Return the cross-entropy of a critic's logits, of shape (..., B, 1). Positive logits mean target.
+    r"""Return the cross-entropy of a critic's logits, of shape (B, 1). Positive logits mean target.
 
     .. math:: \tfrac12 \operatorname{mean}_i \log(1 + e^{c(f_i)}) + \tfrac12 \operatorname{mean}_j \log(1 + e^{-c(f_j)})
 
     Both domains have equal weight, also if one has more rows. A critic that always returns 0 has the value log 2.
     Ganin et al. (2016).
     """
-    return (F.softplus(source).mean(dim=(-2, -1)) + F.softplus(-target).mean(dim=(-2, -1))) / 2
+    return (F.softplus(source).mean() + F.softplus(-target).mean()) / 2
 
 
 class _Reversal(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor, scale: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
         return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
-        ctx.scale = inputs[1]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         return -ctx.scale * grads[0], None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, None], x: Tensor, scale: float) -> tuple[Tensor, int | None]:
-        return reverse_gradient(x, scale), in_dims[0]
 
 
 def reverse_gradient(x: Tensor, scale: float = 1.0) -> Tensor:
@@ -59,15 +52,15 @@ class DANN(Objective):
 
     .. math:: \min_f \; \mathrm{MSE} - w \, \mathrm{CE}(c; f), \qquad \min_c \; \mathrm{CE}(c; f)
 
-    Ganin et al. (2016). With ``by="alternation"``, as in the authors' code, epochs 0, 2, 4, ... train the model against
-    a fixed critic and epochs 1, 3, 5, ... train the critic on fixed features, so the model gets half of the epochs.
-    With ``by="reversal"`` each step trains both, and the gradient changes its sign on the way to the encoder.
+    Ganin et al. (2016). With ``by="passes"``, as in the authors' code, every epoch has two passes over the training
+    rows: one trains the model against a fixed critic, the next trains the critic on fixed features. With
+    ``by="reversal"`` each step trains both, and the gradient changes its sign on the way to the encoder.
 
     Parameters
     ----------
     weight : float, default 1.0
         The paper's base weight. Its tuned weight for both image data sets is 0.107.
-    by : {"alternation", "reversal"}, default "alternation"
+    by : {"passes", "reversal"}, default "passes"
     hidden : int, default 512
         The width of the critic's single hidden layer, with LeakyReLU(0.1).
     critic_lr : float, default 1e-3
@@ -79,13 +72,13 @@ class DANN(Objective):
 
     weight: float = 1.0
     _: KW_ONLY
-    by: Literal["alternation", "reversal"] = "alternation"
+    by: Literal["passes", "reversal"] = "passes"
     hidden: int = 512
     critic_lr: float = 1e-3
 
     def __post_init__(self) -> None:
         check_number("weight", self.weight, hint="the paper's base weight is 1.0")
-        check_choice("by", self.by, ("alternation", "reversal"))
+        check_choice("by", self.by, ("passes", "reversal"))
         check_integer("hidden", self.hidden, low=1, hint="the paper uses 512")
         check_number("critic_lr", self.critic_lr, hint="the paper uses 1e-3")
 
@@ -94,21 +87,15 @@ class DANN(Objective):
         return nn.Sequential(nn.Linear(n_features, self.hidden), nn.LeakyReLU(0.1), nn.Linear(self.hidden, 1))
 
     def module_lr(self, lr: float) -> float:
-        """Return the critic's own learning rate."""
         return self.critic_lr
 
-    def phase(self, epoch: int) -> str:
-        """Return "train" for reversal. For alternation return "model" in even epochs and "critic" in odd ones."""
-        if self.by == "reversal":
-            return "train"
-        return "model" if epoch % 2 == 0 else "critic"
+    def phases(self, epoch: int) -> tuple[str, ...]:
+        return ("train",) if self.by == "reversal" else ("model", "critic")
 
     def updates(self, phase: str) -> frozenset[str]:
-        """Return the parts that the phase trains."""
         return {"model": frozenset({"model"}), "critic": frozenset({"module"})}.get(phase, super().updates(phase))
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the loss terms of the phase. The cross-entropy has the sign that the phase minimises."""
         if phase == "critic":
             with torch.no_grad():
                 source, target = net.features(batch.x), net.features(batch.target)

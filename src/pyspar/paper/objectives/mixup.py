@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
-from pyspar.paper.objectives.partners import Partners, draw_within_batches
+from pyspar.paper.objectives.partners import Partners, draw_among_candidates
 from pyspar.paper.parameters import check_choice, check_number
 
-Where = Literal["input", "manifold"]
-Pool = Literal["whole-set", "within-batch"]
+Where = Literal["input", "manifold", "maps"]
+Pool = Literal["whole-set", "within-batch", "double-batch"]
 Share = Literal["batch", "sample"]
 
 
@@ -34,10 +34,13 @@ class Mixup(Objective):
     ----------
     mix_alpha : float
         Both parameters of the Beta distribution of the mixing weight.
-    where : "input" or "manifold"
-        Mix the inputs, or the outputs of ``net.stem`` (Verma et al. 2019, "Manifold Mixup", ICML).
+    where : "input", "manifold" or "maps"
+        Mix the inputs, the outputs of ``net.stem`` (Verma et al. 2019, "Manifold Mixup", ICML), or the last feature
+        maps of an image network, before they are averaged.
     mix : "batch" or "sample"
         One mixing weight per batch, or one per row.
+    both_ways : bool
+        Also mix each partner with its row, so that a batch of B rows gives 2 B mixed rows.
     """
 
     name: ClassVar[str] = "Mixup"
@@ -45,6 +48,7 @@ class Mixup(Objective):
     mix_alpha: float = 2.0
     where: Where = "input"
     mix: Share = "batch"
+    both_ways: bool = False
 
     def __post_init__(self) -> None:
         check_number("mix_alpha", self.mix_alpha, positive=True, hint="the paper uses 2 for tables, 0.5 for PovertyMap")
@@ -52,7 +56,6 @@ class Mixup(Objective):
         check_choice("mix", self.mix, get_args(Share))
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
-        """Draw the partner of each row and the mixing weights."""
         partner = self._draw_partners(plan)
         shape = plan.order.shape if self.mix == "sample" else plan.order.shape[:1]
         return {"partner": partner, "mix": plan.rng.beta(self.mix_alpha, self.mix_alpha, size=shape)}
@@ -61,13 +64,18 @@ class Mixup(Objective):
         return plan.rng.integers(len(plan.y), size=plan.order.shape)
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the squared error on the mixed batch."""
-        mix = batch.draws["mix"]
         if self.where == "input":
-            prediction = net(mix_rows(batch.x, batch.partner_x, mix))
+            prediction = net(self._mix(batch.x, batch.partner_x, batch))
+        elif self.where == "manifold":
+            prediction = net.head(net.trunk(self._mix(net.stem(batch.x), net.stem(batch.partner_x), batch)))
         else:
-            prediction = net.head(net.trunk(mix_rows(net.stem(batch.x), net.stem(batch.partner_x), mix)))
-        return {"mse": mean_squared_error(prediction, mix_rows(batch.y, batch.partner_y, mix))}
+            maps = self._mix(net.feature_maps(batch.x), net.feature_maps(batch.partner_x), batch)
+            prediction = net.head(net.pool(maps))
+        return {"mse": mean_squared_error(prediction, self._mix(batch.y, batch.partner_y, batch))}
+
+    def _mix(self, one: Tensor, other: Tensor, batch: Batch) -> Tensor:
+        mixed = mix_rows(one, other, batch.draws["mix"])
+        return torch.cat([mixed, mix_rows(other, one, batch.draws["mix"])]) if self.both_ways else mixed
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,9 @@ class CMixup(Mixup):
     ----------
     bandwidth : float
         h, in the units of the labels. The paper uses 1.0 and 5e-4 for tabular data, 0.5 for PovertyMap.
-    mix_alpha, where, mix : see `Mixup`
-    partners : "whole-set" or "within-batch"
-        Draw the partner from all training rows, or from the same batch.
+    mix_alpha, where, mix, both_ways : see `Mixup`
+    partners : "whole-set", "within-batch" or "double-batch"
+        Draw the partner from all training rows, from the same batch, or from the batch and as many random rows.
     include_self : bool
         Whether a row can be its own partner, as in the authors' code for tables but not for PovertyMap.
     """
@@ -99,16 +107,18 @@ class CMixup(Mixup):
         check_choice("partners", self.partners, get_args(Pool))
 
     def prepare(self, y: NDArray[np.float64]) -> Partners | None:
-        """Sort the labels once for all epochs."""
-        if self.partners == "within-batch":
+        if self.partners != "whole-set":
             return None
-        return Partners.of(y, self.bandwidth, include_self=self.include_self)
+        return Partners(y, self.bandwidth, include_self=self.include_self)
 
     def _draw_partners(self, plan: EpochPlan) -> NDArray[np.int64]:
-        if self.partners == "within-batch":
-            return draw_within_batches(plan.y, plan.order, self.bandwidth, plan.rng, include_self=self.include_self)
-        state: Partners = plan.state
-        return state.draw(plan.order, plan.rng)
+        if self.partners == "whole-set":
+            state: Partners = plan.state
+            return state.draw(plan.order, plan.rng)
+        extra = int(self.partners == "double-batch")
+        return draw_among_candidates(
+            plan.y, plan.order, self.bandwidth, plan.rng, extra=extra, include_self=self.include_self
+        )
 
 
 def mix_rows(one: Tensor, other: Tensor, mix: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.augment import MAX_SEED, View, choose_view, draw_uniforms
+from pyspar.paper.objectives.augment import View, choose_view, draw_uniforms, make_device_generator
 from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
 from pyspar.paper.parameters import check_number
 
@@ -33,7 +33,7 @@ class NoisyStudent(Objective):
     weight : float, default 1.0
     dropout : float in [0, 1), default 0.5
         The share of features to drop while training, in addition to the dropout of the model itself.
-    augment : function of (inputs, seed, stream), optional
+    augment : function of (inputs, generator), optional
         Defaults to :class:`pyspar.paper.TableNoise` for tables and :class:`pyspar.paper.ImageNoise` for images.
     """
 
@@ -52,38 +52,30 @@ class NoisyStudent(Objective):
         self.teacher = copy.deepcopy(self.teacher).eval().requires_grad_(False)
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
-        """Draw a seed for the noise of each step."""
-        return {"noise": plan.rng.integers(0, MAX_SEED, size=len(plan.order))}
+        return {"noise": plan.rng.integers(2**31, size=len(plan.order))}
 
     def pseudo_labels(self, target: Tensor, like: Tensor) -> Tensor:
         """Return the teacher's predictions for clean inputs. ``like`` are labels that determine shape and dtype."""
-        parameter = next(self.teacher.parameters(), None)
-        if parameter is not None and parameter.device != target.device:
-            self.teacher.to(target.device)
-        rows = torch.Size((*like.shape[:-2], target.shape[like.ndim - 2]))
+        self.teacher.to(target.device)
         with torch.no_grad():
-            labels: Tensor = self.teacher(target.flatten(0, like.ndim - 2))
-        if labels.numel() != rows.numel() * like.shape[-1]:
+            labels: Tensor = self.teacher(target)
+        if labels.shape != (len(target), like.shape[-1]):
             raise InputError(
                 f"teacher must predict {like.shape[-1]} outputs per row, got shape {tuple(labels.shape)} for "
-                f"{rows.numel()} rows; use a teacher that was trained on the same labels"
+                f"{len(target)} rows; use a teacher that was trained on the same labels"
             )
-        return labels.reshape(*rows, like.shape[-1]).to(like.dtype)
+        return labels.to(like.dtype)
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the squared errors to the labels and to the pseudo-labels."""
         labels = self.pseudo_labels(batch.target, batch.y)
-        seed = batch.draws["noise"]
-        view = choose_view(batch.x, batch.y.ndim - 2, self.augment)
-        source = self._predict(net, view(batch.x, seed, 0), seed, 1000)
-        noisy = self._predict(net, view(batch.target, seed, 1), seed, 1001)
-        return {
-            "mse": mean_squared_error(source, batch.y),
-            "pseudo": self.weight * mean_squared_error(noisy, labels),
-        }
+        generator = make_device_generator(batch.draws["noise"])
+        view = choose_view(batch.x, self.augment)
+        source = self._predict(net, view(batch.x, generator), generator)
+        noisy = self._predict(net, view(batch.target, generator), generator)
+        return {"mse": mean_squared_error(source, batch.y), "pseudo": self.weight * mean_squared_error(noisy, labels)}
 
-    def _predict(self, net: Network, x: Tensor, seed: Tensor, stream: int) -> Tensor:
+    def _predict(self, net: Network, x: Tensor, generator: torch.Generator) -> Tensor:
         features = net.features(x)
-        kept = draw_uniforms(seed, tuple(features.shape[seed.ndim :]), stream) >= self.dropout
+        kept = draw_uniforms(tuple(features.shape), generator) >= self.dropout
         prediction: Tensor = net.head(features * kept / (1 - self.dropout))
         return prediction

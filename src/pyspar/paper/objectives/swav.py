@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.augment import MAX_SEED, View, choose_view
+from pyspar.paper.objectives.augment import View, choose_view, make_device_generator
 from pyspar.paper.objectives.base import Batch, EpochPlan, Network, Objective, mean_squared_error
 from pyspar.paper.parameters import check_integer, check_number
 from pyspar.paper.training.config import TrainConfig
@@ -22,7 +22,7 @@ def sinkhorn_assignments(scores: Tensor, *, epsilon: float = 0.05, iterations: i
 
     Starting from :math:`\exp(\text{scores} / \epsilon)`, columns (prototypes) and rows are scaled in turn to equal
     totals. The last scaling gives each row the total 1. The computation uses logarithms, so no :math:`\epsilon`
-    overflows. The result has shape (..., B, K) and no gradient. Cuturi (2013); Caron et al. (2020), section 3.1.
+    overflows. The result has shape (B, K) and no gradient. Cuturi (2013); Caron et al. (2020), section 3.1.
 
     >>> sinkhorn_assignments(torch.tensor([[9.0, 0.0], [0.0, 9.0]]))
     tensor([[1., 0.],
@@ -45,7 +45,7 @@ def swapped_prediction(
        \qquad p = \mathrm{softmax}(\text{scores} / \tau)
 
     Caron et al. (2020), "Unsupervised Learning of Visual Features by Contrasting Cluster Assignments". The arguments
-    are the scores of two views of the same inputs, of shape (..., B, K).
+    are the scores of two views of the same inputs, of shape (B, K).
     """
 
     def cross_entropy(scores: Tensor, other: Tensor) -> Tensor:
@@ -58,9 +58,9 @@ def swapped_prediction(
 
 
 def prototype_scores(module: nn.ModuleList, features: Tensor) -> Tensor:
-    """Return the cosines of projected features with the prototypes, of shape (..., B, K).
+    """Return the cosines of projected features with the prototypes, of shape (B, K).
 
-    ``module`` contains a projection and a linear layer without bias whose rows are the prototypes. Both may be stacked.
+    ``module`` contains a projection and a linear layer without bias whose rows are the prototypes.
     """
     projection, prototypes = module
     weight = prototypes.get_parameter("weight")
@@ -83,7 +83,7 @@ class SwAV(Objective):
     prototypes, projection : int, default 64 and 128
     temperature, epsilon, iterations : 0.1, 0.05, 3
         Parameters of the softmax and of Sinkhorn's scaling, with the authors' values.
-    augment : function of (inputs, seed, stream), optional
+    augment : function of (inputs, generator), optional
         Defaults to :class:`pyspar.paper.TableNoise` for tables and :class:`pyspar.paper.ImageNoise` for images.
     """
 
@@ -108,10 +108,9 @@ class SwAV(Objective):
         check_integer("iterations", self.iterations, low=1, hint="the authors use 3")
 
     def plan(self, plan: EpochPlan) -> dict[str, NDArray[Any]]:
-        """Draw a seed for the two views of each pre-training step."""
-        if self.phase(plan.epoch) == "finetune":
+        if self.phases(plan.epoch) == ("finetune",):
             return {}
-        return {"views": plan.rng.integers(0, MAX_SEED, size=len(plan.order))}
+        return {"views": plan.rng.integers(2**31, size=len(plan.order))}
 
     def module(self, n_features: int) -> nn.ModuleList:
         """Return the projection and the prototypes, for :func:`prototype_scores`."""
@@ -119,20 +118,16 @@ class SwAV(Objective):
         prototypes = nn.Linear(self.projection, self.prototypes, bias=False)
         return nn.ModuleList([nn.Sequential(hidden, nn.ReLU(), out), prototypes])
 
-    def phase(self, epoch: int) -> str:
-        """Return "pretrain" for the first epochs, then "finetune"."""
-        return "pretrain" if epoch < self.pretrain else "finetune"
+    def phases(self, epoch: int) -> tuple[str, ...]:
+        return ("pretrain",) if epoch < self.pretrain else ("finetune",)
 
     def updates(self, phase: str) -> frozenset[str]:
-        """Return the parts that the phase trains: the prototypes only in pre-training."""
         return frozenset({"model", "module"}) if phase == "pretrain" else frozenset({"model"})
 
     def judged(self, phase: str) -> bool:
-        """Return whether the phase fits the labels."""
         return phase == "finetune"
 
     def check(self, config: TrainConfig) -> None:
-        """Raise if the run would end before it uses the labels."""
         if self.pretrain >= config.epochs:
             raise InputError(
                 f"pretrain must be less than epochs, got pretrain={self.pretrain} and epochs={config.epochs}; raise "
@@ -140,12 +135,10 @@ class SwAV(Objective):
             )
 
     def loss(self, net: Network, batch: Batch, module: Any, phase: str) -> dict[str, Tensor]:
-        """Return the swapped prediction of a pre-training step, or the squared error of a later step."""
         if phase == "finetune":
             return {"mse": mean_squared_error(net(batch.x), batch.y)}
-        seed_axes = batch.y.ndim - 2
-        inputs = torch.cat([batch.x, batch.target], dim=seed_axes)
-        view, seed = choose_view(inputs, seed_axes, self.augment), batch.draws["views"]
-        first, second = (prototype_scores(module, net.features(view(inputs, seed, i))) for i in (0, 1))
+        inputs = torch.cat([batch.x, batch.target])
+        view, generator = choose_view(inputs, self.augment), make_device_generator(batch.draws["views"])
+        first, second = (prototype_scores(module, net.features(view(inputs, generator))) for _ in range(2))
         options = {"temperature": self.temperature, "epsilon": self.epsilon}
         return {"swav": swapped_prediction(first, second, iterations=self.iterations, **options)}

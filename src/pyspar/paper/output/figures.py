@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 from pyspar.core.spectrum import Spectrum
 from pyspar.errors import need
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.io.atomic import whole_file
 from pyspar.paper.experiments.synthetic import HUNDRED, Draw
 from pyspar.paper.runs.metrics import metric_title
 from pyspar.paper.runs.records import Record
+from pyspar.persist import write_atomically
 from pyspar.theory import spectral_inflation
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def new_figure(width: float, height: float) -> Any:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure whole or not at all."""
-    with whole_file(path) as temporary:
+    with write_atomically(path) as (temporary,):
         figure.savefig(temporary, dpi=150)
     return path
 
@@ -60,7 +59,7 @@ def draw_labels(draw: Draw, path: Path) -> Path:
     panels = [
         ("(b) true labels of Z", draw.y_target),
         ("(c) least squares", ols.predict(draw.Z)),
-        ("(d) SpAR", copy.copy(ols).adapt(draw.Z).predict(draw.Z)),
+        ("(d) SpAR", SpARRegressor(fit_intercept=False).fit(draw.X, draw.y).adapt(draw.Z).predict(draw.Z)),
     ]
     figure = new_figure(12.0, 3.6)
     axes = figure.subplots(1, 4, sharex=True, sharey=True)
@@ -82,37 +81,20 @@ def draw_labels(draw: Draw, path: Path) -> Path:
 
 
 def draw_inflation(path: Path, seed: int = 123) -> Path:
-    """Draw the spectral inflation of held-out source rows and of target rows in the 100-dimensional experiment.
-
-    Paper: ``fig:spectral_inflation``, for a network on satellite images.
-    """
+    """Draw the spectral inflation of held-out source rows and of target rows in the 100-dimensional experiment."""
     draw = HUNDRED.draw(seed)
     half = draw.X.shape[0] // 2
-    source, inside = draw.X[:half], draw.X[half:]
-    x = Spectrum.of(source)
-    samples = {
-        "in distribution (held-out source)": (inside, SOURCE),
-        "out of distribution (target)": (draw.Z, TARGET),
+    x = Spectrum.of(draw.X[:half])
+    samples = {"in distribution (held-out source)": draw.X[half:], "out of distribution (target)": draw.Z}
+    curves = {
+        (HUNDRED.name, name): np.sort(spectral_inflation(x, Spectrum.of(Z), np.array([1.0]), len(Z))[:, 0])[::-1]
+        for name, Z in samples.items()
     }
-    figure = new_figure(7.0, 4.2)
-    axis = figure.subplots()
-    for name, (Z, colour) in samples.items():
-        inflation = spectral_inflation(x, Spectrum.of(Z), np.array([1.0]), Z.shape[0])[:, 0]
-        place = np.arange(1, inflation.size + 1)
-        axis.plot(place, np.sort(inflation)[::-1], ".-", ms=5, lw=1, color=colour, label=name)
-    axis.set_yscale("log")
-    axis.set_xlabel("target direction, worst first")
-    axis.set_ylabel(r"spectral inflation $\mathrm{Var}_{z,j} / M$ (noise variance 1)")
-    axis.legend()
-    axis.grid(alpha=0.3)
-    return save_figure(figure, path)
+    return draw_inflation_curves(curves, path)
 
 
-def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path, *, bars: bool = False) -> Path:
-    """Draw our mean and spread of every method below the published ones. Paper: ``fig:Tabular10Seeds``.
-
-    Draw points on an axis that fits their range, or bars on an axis that starts at zero.
-    """
+def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path) -> Path:
+    """Draw our mean and spread of every method below the published ones. Paper: ``fig:Tabular10Seeds``."""
     tasks = list(dict.fromkeys(c.task for c in cells))
     columns = [m for m in metrics if any(c.metric == m and c.published for c in cells)] or list(metrics)
     n_rows = max(sum((c.task, c.metric) == (t, columns[0]) for c in cells) for t in tasks)
@@ -126,14 +108,14 @@ def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path, 
             for position, c in enumerate(panel):
                 if c.published:
                     mean, spread = map(float, c.published)
-                    _mark(axis, mean, position - 0.18, spread, PUBLISHED, "D", bars=bars)
+                    _mark(axis, mean, position - 0.18, spread, PUBLISHED, "D")
                 colour = SOURCE if " + " not in c.method else TARGET if c.method.endswith(" OLS") else REMOVED
                 if abs(c.mean) > limit:  # one seed that diverged would compress all other marks
                     text = f"mean {c.mean:.1e}, off the axis →"
                     style = {"ha": "right", "va": "center", "fontsize": 7, "color": colour}
                     axis.text(0.98, position + 0.17, text, transform=axis.get_yaxis_transform(), **style)
                     continue
-                _mark(axis, c.mean, position + 0.18, c.spread, colour, "o", bars=bars)
+                _mark(axis, c.mean, position + 0.18, c.spread, colour, "o")
             axis.set_yticks(range(len(panel)), [c.method for c in panel], fontsize=8)
             axis.invert_yaxis()
             axis.set_title(f"{task}: {metric_title(metric)}", fontsize=10)
@@ -142,18 +124,13 @@ def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path, 
 
     keys = [(PUBLISHED, "published"), (SOURCE, "ours, trained head"), (TARGET, "ours, OLS"), (REMOVED, "ours, adapted")]
     keys = keys if any(c.published for c in cells) else keys[1:]
-    marks = {True: ("s", "s"), False: ("D", "o")}[bars]
-    handles = [Line2D([], [], color=c, label=t, ls="", marker=marks[c != PUBLISHED]) for c, t in keys]
+    handles = [Line2D([], [], color=c, label=t, ls="", marker="D" if c == PUBLISHED else "o") for c, t in keys]
     figure.legend(handles=handles, loc="outside lower center", ncols=2 * min(len(columns), 2))
     return save_figure(figure, path)
 
 
-def _mark(axis: Any, mean: float, position: float, spread: float, colour: str, marker: str, *, bars: bool) -> None:
-    if bars:
-        axis.barh(position, mean, height=0.34, color=colour, alpha=0.75)
-        axis.errorbar(mean, position, xerr=spread, fmt="none", lw=1, ecolor="0.25", capsize=2)
-    else:
-        axis.errorbar(mean, position, xerr=spread, fmt=marker, ms=4.5, lw=1.2, color=colour)
+def _mark(axis: Any, mean: float, position: float, spread: float, colour: str, marker: str) -> None:
+    axis.errorbar(mean, position, xerr=spread, fmt=marker, ms=4.5, lw=1.2, color=colour)
 
 
 def draw_alpha(records: list[Record], metrics: tuple[str, ...], path: Path) -> Path:

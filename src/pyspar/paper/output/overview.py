@@ -1,4 +1,4 @@
-"""The first table of the page of results: each published table, what we have, what differs, and a verdict."""
+"""The first table of the page of results: each published table or figure, our records, and a verdict."""
 
 from __future__ import annotations
 
@@ -10,39 +10,34 @@ import numpy as np
 from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.experiments.cost import BASE
 from pyspar.paper.experiments.inflation import INSIDE, OUTSIDE
-from pyspar.paper.experiments.methods import compare_methods, published_gain, sign_of
+from pyspar.paper.experiments.methods import Comparison, compare_methods, published_gain, sign_of
 from pyspar.paper.experiments.published import published
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
 from pyspar.paper.experiments.table1 import compare_cells
-from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.records import Record, group_values, read_records
+from pyspar.paper.output.tables import Sheet
+from pyspar.paper.runs.records import Record, group_values, read_suite_records
 
-HEADER = ("experiment", "records", "main difference", "verdict")
+HEADER = ("experiment", "suite", "our records", "verdict")
 LIMIT = 2.0
 """A cell agrees if the means differ by at most this many joint standard errors."""
 AGREES, PARTLY = 0.9, 0.5
 """The shares of cells from which a table counts as agreeing, and as partly agreeing."""
 NOTE = (
-    f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one. A table agrees if at "
-    f"least {AGREES:.0%} of its cells agree, and partly agrees if at least {PARTLY:.0%} agree. The numbers in "
-    "parentheses count the other cells by whether our mean is lower or higher. The last number counts the rows in "
-    "which adding SpAR to a training method changes the mean in the published direction."
+    f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one; a table if at least "
+    f"{AGREES:.0%} of its cells agree, and partly from {PARTLY:.0%}. Rows of a former protocol are not judged."
 )
-UNPLANNED = (("PovertyMap-WILDS, tuned", "povertymap"),)
-"""Published tables without a suite, and the data set that they require."""
 
 
 def make_overview(results: Path) -> Sheet:
     """Return one row for each published table or figure, and for each of our own experiments."""
     rows = []
     for name in list_suite_names():
-        suite, file = read_suite(name), results / name / "records.jsonl"
-        records = read_records(file) if file.is_file() else []
+        suite, records = read_suite(name), read_suite_records(results, name)
         if records:
-            rows.append((suite.title, describe_records(records), suite.difference or NO_VALUE, judge(suite, records)))
+            difference = f"; {suite.difference}" if suite.difference else ""
+            rows.append((suite.title, f"`{name}`", describe_records(records) + difference, judge(suite, records)))
         else:
-            rows.append((suite.title, "none", list_requirements(suite), "not run"))
-    rows += [(title, "none", f"needs {DATASETS[task].obtain}, a GPU", "not run") for title, task in UNPLANNED]
+            rows.append((suite.title, f"`{name}`", f"none; {list_requirements(suite)}", "not verified"))
     return Sheet("", HEADER, rows, (NOTE,))
 
 
@@ -75,28 +70,41 @@ def judge(suite: Suite, records: list[Record]) -> str:
         word = "same digits" if same == len(cells) else "differs"
         return f"{word}: {same} of {len(cells)} cells"
     if suite.kind == "cost":
-        return _judge_cost(records)
+        ours, theirs = cost_ratios(records)
+        return f"not comparable (other data and machine): time with SpAR over ERM {ours:.2f}, published {theirs:.2f}"
     if suite.kind == "inflation":
-        return _judge_inflation(records)
+        ratios = " and ".join(f"{ratio:.3g}" for ratio in inflation_ratios(records))
+        return f"not comparable (other data): largest value {ratios} times as large on the target"
     return _judge_methods(suite, records) if suite.published and suite.metrics else "no published numbers"
 
 
 def _judge_methods(suite: Suite, records: list[Record]) -> str:
-    differences = [d for cell in compare_methods(suite, records) if (d := cell.difference) is not None]
+    """Compare cells with the published ones. Cells of a former protocol, or of other data, are not judged."""
+    cells = compare_methods(suite, records)
+    current = [cell for cell in cells if not suite.is_former(cell.method)]
+    former = f"; trained with the former protocol: {', '.join(suite.former)}" if len(current) < len(cells) else ""
+    if any(suite.published_task(cell.task) != cell.task for cell in cells):
+        return f"not comparable (re-created data){former}"
+    differences = [d for cell in current if (d := cell.difference) is not None]
     if not differences:
-        return "too few seeds"
-    near = sum(abs(difference) <= LIMIT for difference in differences)
+        return f"too few seeds{former}"
+    near = count_near(current)
     share = near / len(differences)
     word = "agrees" if share >= AGREES else "partly agrees" if share >= PARTLY else "differs"
-    same, gains = _count_signs(suite, records)
-    signs = f"; SpAR's sign in {same} of {gains}" if gains else ""
     lower, higher = (sum(sign * difference > LIMIT for difference in differences) for sign in (-1, 1))
     others = [f"{count} {name}" for count, name in ((lower, "lower"), (higher, "higher")) if count]
     outside = f" ({', '.join(others)})" if others else ""
-    return f"{word}: {near} of {len(differences)} cells{outside}{signs}"
+    same, gains = count_signs(suite, [r for r in records if not suite.is_former(r.method)])
+    signs = f"; SpAR's sign in {same} of {gains}" if gains else ""
+    return f"{word}: {near} of {len(differences)} cells{outside}{signs}{former}"
 
 
-def _count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
+def count_near(cells: list[Comparison]) -> int:
+    """Return how many cells agree with the published ones."""
+    return sum(abs(d) <= LIMIT for cell in cells if (d := cell.difference) is not None)
+
+
+def count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
     """Return how many gains of SpAR over the trained head have the published sign, and how many are published."""
     values = group_values((r for r in records if r.metric in suite.metrics), "task", "metric", "method")
     same = gains = 0
@@ -110,18 +118,15 @@ def _count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
     return same, gains
 
 
-def _judge_cost(records: list[Record]) -> str:
-    """Return the time of SpAR as a ratio to training, ours and the published one."""
+def cost_ratios(records: list[Record]) -> tuple[float, float]:
+    """Return the time of ERM with SpAR as a ratio to ERM, ours and the published one."""
     (cells,) = published("cost").cells.values()
     method = f"{BASE} + SpAR"
     ours, base = (float(np.mean([r.value for r in records if r.method == name])) for name in (method, BASE))
-    theirs = float(cells[method][0]) / float(cells[BASE][0])
-    return f"time with SpAR over ERM: {ours / base:.2f}, published {theirs:.2f}"
+    return ours / base, float(cells[method][0]) / float(cells[BASE][0])
 
 
-def _judge_inflation(records: list[Record]) -> str:
+def inflation_ratios(records: list[Record]) -> list[float]:
     """Return how much larger the largest inflation is outside of the distribution, for each data set."""
     largest = {key: max(values) for key, values in group_values(records, "task", "method").items()}
-    ratios = [largest[task, OUTSIDE] / largest[task, INSIDE] for task, method in largest if method == INSIDE]
-    word = "agrees" if min(ratios) > 1.0 else "differs"
-    return f"{word}: largest value {' and '.join(f'{ratio:.3g}' for ratio in ratios)} times as large on the target"
+    return [largest[task, OUTSIDE] / largest[task, INSIDE] for task, method in largest if method == INSIDE]

@@ -9,40 +9,74 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspar.errors import InputError
+from pyspar.paper.experiments.check import FORMER
+from pyspar.paper.experiments.methods import compare_methods
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.output.overview import list_requirements, make_overview
-from pyspar.paper.output.tables import format_result, format_sheet, write_text
-from pyspar.paper.runs.records import Record, read_records, write_records
+from pyspar.paper.output.claims import make_claims
+from pyspar.paper.output.overview import make_overview
+from pyspar.paper.output.tables import NO_VALUE, Sheet, format_sheet, write_text
+from pyspar.paper.runs.metrics import metric_title
+from pyspar.paper.runs.records import Record, read_records, read_suite_records, write_records
 from pyspar.paper.runs.run_suite import Options
-from pyspar.paper.runs.summary import FILE, update_summaries
+from pyspar.paper.runs.store import RunFolder
+from pyspar.paper.runs.summary import FILE, Summary, read_summaries, summarise, write_summaries
 
 PAGE = Path("docs/reproduction.md")
 WIDTH = 120
+SUMMARISED_SEEDS = 5
+"""How many networks of each method on images have a committed summary, from which a new head can be scored."""
+DRAWN = ("table1", "tabular", "alpha", "spectral-inflation")
+"""The suites whose figures are on the page."""
+SHOWN = (*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained", "chair-angles", "chair-angles-pretrained")
+"""The suites whose numbers or figures are on the page."""
 
 HEAD = """# Reproduction
 
-The table lists each published table or figure of the paper with our records, the main difference of the setting, and a
-verdict. `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
-`spar reproduce NAME`. `spar reproduce --check` verifies that every record is of the current methods and settings.
+The 13 GB of PovertyMap-WILDS could not be obtained here, so the paper's tables and figure on it are not verified.
+
+`python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
+`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings, and
+lists those that were trained with a former protocol.
+
+## Each table and figure
+"""
+
+CLAIMS = """
+## Statement by statement
+
+A cell is one method, data set and metric. "Significantly" is a two-sided 95 % interval of Student's t over seeds.
 """
 
 DETAILS = """
-The sections below show the numbers. A difference is the difference of the means, in joint standard errors over seeds.
-Each record contains its configuration, versions and machine. [When SpAR helps](evidence.md) shows in a
-factorial experiment why refitting a head helps some networks and harms others.
+## The numbers
+
+Mean ± standard deviation over seeds; a difference is in joint standard errors (SE). Further rows, gains seed by seed
+and figures are in the files that `spar reproduce NAME` writes.
+"""
+
+PROTOCOL = """
+## Rows of a former protocol
+
+No GPU was available when these parts of the protocol were corrected, so their networks were not trained again:
+
+- DANN makes a pass of the model and a pass of the critic in every epoch. The stored rows alternated whole epochs, so
+  their models were trained for half as long.
+- C-Mixup mixes the last feature maps of RCF-MNIST, with partners from the batch and as many random rows; on chairs it
+  mixes inputs, with partners from the whole set. The stored rows mixed inputs with partners from the batch.
+- The chair network has a 3 x 3 stem, stride 2 in four stages, LeakyReLU and pooled shortcuts. The stored rows of
+  `chair-angles` have the stem of ImageNet.
 """
 
 
 def collect(source: Path, results: Path) -> list[str]:
     """Copy the newest records of every suite that was run, and return the names of these suites.
 
-    Networks on images are slow to train again, so their summaries are copied too.
+    Networks on images are slow to train again, so summaries of the first seeds are copied too.
     """
     names = []
     for name in list_suite_names():
@@ -52,49 +86,79 @@ def collect(source: Path, results: Path) -> list[str]:
             records = select_newest(read_records(file), suite)
             (results / name).mkdir(parents=True, exist_ok=True)
             write_records(results / name / "records.jsonl", records)
-            if any(block.uses_images for block in suite.blocks) and any((source / "runs").glob("*/summary-*.npz")):
-                update_summaries(results / name / FILE, source / "runs", records)
+            if any(block.uses_images for block in suite.blocks):
+                _update_summaries(results / name / FILE, source, records)
             names.append(name)
     return names
 
 
-def select_newest(records: list[Record], suite: Suite) -> list[Record]:
-    """Return the records of the run that was added last, for each data set and method.
+def _update_summaries(file: Path, source: Path, records: list[Record]) -> None:
+    """Add the summaries of the first networks whose features still exist."""
+    summaries: dict[tuple[str, int], Summary] = read_summaries(file) if file.is_file() else {}
+    for record in records:
+        network = record.method.partition(" + ")[0], record.seed
+        features = RunFolder(source / "runs" / record.run).read_features() if record.seed < SUMMARISED_SEEDS else None
+        if features is not None and network == (record.method, record.seed):
+            summaries[network] = summarise(features)
+    if summaries:
+        write_summaries(file, summaries)
 
-    If a head was scored again because its rule changed, these are the newer scores. All runs are kept that belong
-    together: folds, seeds that are trained alone, and the settings of a search.
+
+def select_newest(records: list[Record], suite: Suite) -> list[Record]:
+    """Return the records of the settings that were added last, for each data set, method and seed.
+
+    If a head was scored again because its rule changed, these are the newer scores. All settings of a search are kept.
     """
 
     def cell(r: Record) -> tuple[Any, ...]:
-        if suite.kind == "search" and r.metric not in suite.metrics:
-            return r.task, r.method, r.metric, r.run
-        fold = r.spec.get("options", {}).get("fold")
-        return r.task, r.method, "", fold, r.seed if suite.kind == "cost" else None
+        searched = suite.kind == "search" and r.metric not in suite.metrics
+        return r.task, r.method, r.seed, r.metric, r.at, r.run if searched else ""
 
     newest = {cell(r): (r.run, r.recipe) for r in records}
     return [r for r in records if newest[cell(r)] == (r.run, r.recipe)]
 
 
 def render_page(results: Path, figures: Path | None, link: str) -> str:
-    """Return the text of the page, and draw its figures unless ``figures`` is None.
-
-    Suites without records show their requirements.
-    """
-    parts = [HEAD, f"\n{format_sheet(make_overview(results))}", DETAILS]
+    """Return the text of the page, and draw its figures unless ``figures`` is None."""
+    parts = [HEAD, f"\n{format_sheet(make_overview(results))}", CLAIMS, f"\n{format_sheet(make_claims(results))}"]
+    parts.append(DETAILS)
     for name in list_suite_names():
-        suite = read_suite(name)
-        parts.append(f"\n## {suite.title}\n\n`spar reproduce {name}`: {suite.about}.\n")
-        file = results / name / "records.jsonl"
-        if not file.is_file():
-            parts.append(f"\nNot run here: {list_requirements(suite)}.\n")
+        suite, records = read_suite(name), read_suite_records(results, name)
+        if not records or name not in SHOWN:
             continue
-        records = read_records(file)
-        result = make_result(suite, records, figures)
-        result = replace(result, remarks=[*result.remarks, *suite.found])  # they are about these records
-        parts.append(f"\n{format_result(result)}")
-        parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in result.files]
-        parts.append(f"\nMeasured on {'; '.join(_devices(records))}.\n")
+        files = make_result(suite, records, figures if name in DRAWN else None).files
+        parts.append(f"\n### {suite.title}\n")
+        if name not in ("table1", "alpha", "spectral-inflation"):  # the tables above have their results
+            parts.append(f"\n{format_sheet(make_numbers(suite, records))}")
+        parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in files]
+        parts += ["\n", *(f"- {line}\n" for line in suite.differs)]
+    parts.append(PROTOCOL)
     return "\n".join(map(_wrap, "".join(parts).split("\n")))
+
+
+def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
+    """Return one table with the published cells of a suite next to ours, all metrics side by side."""
+    if suite.kind == "synthetic":
+        return make_result(suite, records, None).sheets[0]
+    cells = {(c.task, c.method, c.metric): c for c in compare_methods(suite, records)}
+    metrics = [m for m in suite.metrics if any(c.published for key, c in cells.items() if key[2] == m)]
+    header = ["data", "method"]
+    for metric in metrics:
+        header += [f"{metric_title(metric)}, published", "ours", "difference"]
+    rows = []
+    for task, method in dict.fromkeys(key[:2] for key in cells):
+        row = [task, method]
+        for metric in metrics:
+            cell = cells[task, method, metric]
+            if cell.published is None:
+                break
+            judged = NO_VALUE if cell.difference is None else f"{cell.difference:+.1f} SE"
+            if suite.published_task(task) != task:
+                judged = "other data"
+            row += [" ± ".join(cell.published), " ± ".join(cell.ours), FORMER if suite.is_former(method) else judged]
+        else:
+            rows.append(tuple(row))
+    return Sheet("", tuple(header), rows)
 
 
 def _wrap(line: str) -> str:
@@ -115,15 +179,6 @@ def is_current(page: Path, results: Path) -> bool:
     texts = page.read_text(encoding="utf-8"), render_page(results, None, "figures")
     old, new = ([line for line in text.splitlines() if line and not line.startswith("![")] for text in texts)
     return old == new
-
-
-def _devices(records: list[Record]) -> list[str]:
-    """Return the processors or GPUs that produced records, with their versions of torch."""
-    devices = dict.fromkeys(
-        (r.machine.get("gpu") or f"{r.machine.get('processor')}, one thread", r.versions.get("torch", ""))
-        for r in records
-    )
-    return [f"{device}{f', torch {torch}' if torch else ''}" for device, torch in devices]
 
 
 def main(arguments: list[str] | None = None) -> int:

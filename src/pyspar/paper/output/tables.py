@@ -1,14 +1,12 @@
-"""Tables of strings, and their text as Markdown and CSV."""
+"""Tables of strings, and their text as Markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspar.io.atomic import whole_file
+from pyspar.persist import write_atomically
 
 NO_VALUE = "-"
 """The text of a cell without a number."""
@@ -63,23 +61,9 @@ def format_result(result: Result) -> str:
     return "\n".join(parts)
 
 
-def format_csv(sheets: Iterable[Sheet]) -> str:
-    """Return sheets as CSV, one after another, with the title as the first column."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    header: tuple[str, ...] = ()
-    for sheet in sheets:
-        if sheet.header != header:
-            header = sheet.header
-            writer.writerow(["table", *header])
-        for row in sheet.rows:
-            writer.writerow([sheet.title, *row])
-    return text.getvalue()
-
-
 def write_text(path: Path, text: str) -> Path:
     """Write a text file whole or not at all."""
-    with whole_file(path) as temporary:
+    with write_atomically(path) as (temporary,):
         temporary.write_text(text, encoding="utf-8")
     return path
 

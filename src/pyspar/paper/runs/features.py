@@ -1,28 +1,24 @@
-"""From a spec to features: load the data of a run, train its networks, and compute the features of each part.
+"""From a spec to features: load the data of a run, train its network, and compute the features of each part.
 
 The data are a data set, from which training rows may be held out, or a small generated task.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import need
 from pyspar.paper.data import Part, ShiftTask, load
-from pyspar.paper.data.registry import state_of
 from pyspar.paper.runs.registry import TAUGHT, network, objective
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import Features
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_BATCH_ROWS = 1024
 _SHAPES = {
     "mlp": (6,),
     "resnet18": (3, 16, 16),
@@ -35,28 +31,21 @@ _SOURCE_SCALE, _TARGET_SCALE = 0.3, 3.0  # standard deviations of a generated ta
 
 
 def load_run_data(spec: RunSpec, folder: Path | None) -> tuple[ShiftTask, Any]:
-    """Return the task of a run, and the inputs of the training rows that are held out, or None."""
+    """Return the task of a run, and the inputs of in-distribution rows that are not used in training, or None."""
     options = dict(spec.options)
-    share = options.pop("hold_out", 0.0)
+    held_out = options.pop("hold_out", 0.0)
     mini = options.pop("mini", "")
     options.pop("timed", None)  # distinguishes runs, not data
     task = generate_task(spec, pool=mini == "pool") if mini else load(spec.task, folder=folder, **options)
-    if not share:
+    if held_out == "id":
+        return task, task.val.X if mini else load(spec.task, folder=folder, **{**options, "test": "id"}).test.X
+    if not held_out:
         return task, None
-    # All seeds hold out the same rows, because they are trained as one computation.
-    order = np.random.default_rng(0).permutation(len(task.train))
-    n_held_out = round(share * order.size)
-    kept, held_out = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+    order = np.random.default_rng(0).permutation(len(task.train))  # the same rows for all seeds
+    n_held_out = round(held_out * order.size)
+    kept, rest = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
     train = Part(task.train.X[kept], task.train.y[kept], task.train.group[kept])
-    return replace(task, train=train), task.train.X[held_out]
-
-
-def choose_available(names: tuple[str, ...], folder: Path | None) -> str:
-    """Return the first data set that is available, or the first one, whose loading then explains what is missing."""
-    for name in names:
-        if state_of(name, folder) == "found":
-            return name
-    return names[0]
+    return replace(task, train=train), task.train.X[rest]
 
 
 def generate_task(spec: RunSpec, *, pool: bool) -> ShiftTask:
@@ -95,64 +84,63 @@ def generate_task(spec: RunSpec, *, pool: bool) -> ShiftTask:
     )
 
 
-def train(
-    spec: RunSpec, task: ShiftTask, checkpoint: Path | None, report: Callable[[tuple[int, int]], None]
-) -> list[Any]:
-    """Train all seeds of a spec as one computation, and continue an existing checkpoint.
+def build_network(spec: RunSpec, task: ShiftTask) -> Any:
+    """Return the initial network of a run, whose weights depend on the seed only."""
+    torch = need("torch", "torch")
+    with torch.random.fork_rng([]):
+        torch.manual_seed(spec.seed)
+        return network(spec.network, spec.network_options, task)()
 
-    ``report((done, total))`` is called after each epoch.
-    """
+
+def train_network(
+    spec: RunSpec,
+    task: ShiftTask,
+    *,
+    checkpoint: Path | None = None,
+    on_epoch: Callable[[int], None] | None = None,
+    eval_batch: int = 256,
+) -> Any:
+    """Train the network of a spec, and continue an existing checkpoint. Return a ``pyspar.paper.Trained``."""
     paper = need("pyspar.paper", "torch")
-    config = paper.TrainConfig(**_config_options(spec), device=spec.device)
-    build = network(spec.network, spec.network_options, task)
-    params = dict(spec.params)
+    # Mixed precision is used only on a GPU.
+    settings = {name: value for name, value in spec.config.items() if name != "autocast" or spec.device != "cpu"}
+    config = paper.TrainConfig(**settings, device=spec.device, eval_batch_size=eval_batch)
+    params, model = dict(spec.params), build_network(spec, task)
     if spec.objective in TAUGHT:
         file = None if checkpoint is None else checkpoint.with_name("teacher.pt")
-        (teacher,) = paper.train_seeds(
-            lambda seed: build(), paper.ERM(), task, config, spec.seeds[:1], checkpoint=file, progress=False
-        )
-        params["teacher"] = teacher.model
-    trained: list[Any] = paper.train_seeds(
-        lambda seed: build(),
-        objective(spec.objective, params),
-        task,
-        config,
-        spec.seeds,
-        checkpoint=checkpoint,
-        progress=False,
-        on_epoch=lambda done: report((done, config.epochs)),
-    )
-    return trained
+        taught = paper.train(model, paper.ERM(), task, config, spec.seed, checkpoint=file, progress=False)
+        params["teacher"] = taught.model
+    chosen = objective(spec.objective, params)
+    options = {"checkpoint": checkpoint, "progress": False, "on_epoch": on_epoch}
+    return paper.train(model, chosen, task, config, spec.seed, **options)
 
 
-def _config_options(spec: RunSpec) -> dict[str, Any]:
-    """Return the training settings of a spec. Mixed precision is used only on a GPU."""
-    return {name: value for name, value in spec.config.items() if name != "autocast" or spec.device != "cpu"}
-
-
-def features_of(model: Any, task: ShiftTask, held_out: Any = None) -> Features:
+def features_of(model: Any, task: ShiftTask, held_out: Any = None, *, eval_batch: int = 256) -> Features:
     """Return the features of each part of a task, the labels and groups, and the weights of the head."""
+
+    def compute(X: Any) -> NDArray[np.float32]:
+        return compute_features(model, X, eval_batch)
+
     return Features(
-        train=_compute_features(model, task.train.X),
-        val=_compute_features(model, task.val.X),
-        test=_compute_features(model, task.test.X),
+        train=compute(task.train.X),
+        val=compute(task.val.X),
+        test=compute(task.test.X),
         head=model.head.weight.detach().cpu().numpy().astype(np.float64),
         y_train=np.asarray(task.train.y, dtype=np.float64),
         y_val=np.asarray(task.val.y, dtype=np.float64),
         y_test=np.asarray(task.test.y, dtype=np.float64),
         group_val=np.asarray(task.val.group),
         group_test=np.asarray(task.test.group),
-        unlabeled=None if task.unlabeled is None else _compute_features(model, task.unlabeled),
-        held_out=None if held_out is None else _compute_features(model, held_out),
+        unlabeled=None if task.unlabeled is None else compute(task.unlabeled),
+        held_out=None if held_out is None else compute(held_out),
     )
 
 
-def _compute_features(model: Any, X: Any) -> NDArray[np.float32]:
+def compute_features(model: Any, X: Any, batch_size: int = 256) -> NDArray[np.float32]:
     """Return the features of rows, computed in batches."""
-    from pyspar.paper.training.epoch_data import Inputs
-    from pyspar.paper.training.inference import apply_to_rows
+    from pyspar.paper.training.batches import Inputs, apply_to_rows
 
     weight = next(model.parameters())
     inputs = Inputs.load(X, weight.device, weight.dtype)
-    features: NDArray[np.float32] = apply_to_rows(model, model.features, inputs, _BATCH_ROWS).float().cpu().numpy()
+    features: NDArray[np.float32] = apply_to_rows(model, model.features, inputs, batch_size).float().cpu().numpy()
     return features

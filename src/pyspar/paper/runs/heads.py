@@ -1,4 +1,4 @@
-"""The heads that are compared: the trained head, and those computed by ``pyspar.estimators.head_weights.fit_head``."""
+"""The heads that are compared: the trained head, and those computed by ``pyspar.estimators.heads.new_head_weights``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyspar.core.arrays import Vector
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Moments, Vector
+from pyspar.core.refit import error_roots_of
 from pyspar.core.spectrum import default_cutoff
 from pyspar.errors import collect_warnings
-from pyspar.estimators.head_weights import HeadMethod, error_roots_of, fit_head
+from pyspar.estimators.heads import HeadMethod, new_head_weights
 from pyspar.paper.parameters import check_name
 from pyspar.paper.runs.registry import CUTS, HEADS, recipe_of
 from pyspar.paper.runs.spec import canonical_json
@@ -69,18 +69,15 @@ def predict_with_heads(features: Features, heads: list[Head]) -> dict[str, Vecto
             predictions[head.key] = np.asarray(test @ features.head.T)[:, 0]
             continue
         method, _, variant = head.name.partition(", ")
-        target = None
-        if method != "OLS":
-            if head.adapt_to not in targets:
-                targets[head.adapt_to] = Moments.of(_target_rows(features, head.adapt_to))
-            target = targets[head.adapt_to]
+        if method != "OLS" and head.adapt_to not in targets:
+            targets[head.adapt_to] = Moments.of(_target_rows(features, head.adapt_to))
+        options: dict[str, Any] = {"cutoff": CUTS.get(variant, 1.0) * default_cutoff(source), **head.params}
+        if head.name == "Bayes-SpAR":
+            options["error_roots"] = error_roots_of(features.train, features.y_train[:, None], features.head)
         with collect_warnings():
             # A network often has too few rows per direction to estimate the noise; the scores show the effect.
-            cutoff = CUTS.get(variant, 1.0) * default_cutoff(source)
-            options = {"coef": features.head, "cutoff": cutoff, **head.params}
-            if head.name == "Bayes-SpAR":
-                options["error_roots"] = error_roots_of(features.train, features.y_train[:, None], features.head)
-            new = fit_head(source, target, METHODS[method], **options)
+            target = targets.get(head.adapt_to) if method != "OLS" else None
+            new = new_head_weights(source, target, features.head, None, METHODS[method], **options)
         predictions[head.key] = test @ new.coef[0]
     return predictions
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from pyspar.core.arrays import Vector
+from pyspar.core.moments import Vector
 
 Groups = NDArray[np.int64]
-LOWER_IS_BETTER = {"rmse": True, "mse": True, "r": False, "spearman": False, "minutes": True}
 METRIC_TITLES = {"rmse": "RMSE", "mse": "MSE", "r": "r", "spearman": "Spearman's r", "minutes": "minutes"}
+_HIGHER_IS_BETTER = ("r", "spearman")
 
 
 def rmse(prediction: Vector, y: Vector) -> float:
@@ -25,22 +25,14 @@ def rmse(prediction: Vector, y: Vector) -> float:
 
 
 def pearson(prediction: Vector, y: Vector) -> float:
-    """Return Pearson's correlation, or nan if either argument is constant.
-
-    >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
-    1.0
-    """
+    """Return Pearson's correlation, or nan if either argument is constant."""
     if np.ptp(prediction) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.clip(np.corrcoef(prediction, y)[0, 1], -1.0, 1.0))
 
 
 def spearman(prediction: Vector, y: Vector) -> float:
-    """Return Spearman's rank correlation, or nan if either argument is constant.
-
-    >>> round(spearman(np.array([1.0, 2.0, 30.0]), np.array([0.1, 0.2, 0.3])), 12)
-    1.0
-    """
+    """Return Spearman's rank correlation, or nan if either argument is constant."""
     if np.ptp(prediction) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(spearmanr(prediction, y).statistic)
@@ -55,8 +47,7 @@ def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
     Groups with constant labels, such as single rows, have no correlation and are ignored by "worst-group r". If the
     predictions of any other group are constant, the worst correlation is nan.
 
-    >>> y = np.zeros(4)
-    >>> measure("worst-group rmse", np.array([1.0, 1.0, 3.0, 3.0]), y, np.array([7, 7, 8, 8]))
+    >>> measure("worst-group rmse", np.array([1.0, 1.0, 3.0, 3.0]), np.zeros(4), np.array([7, 7, 8, 8]))
     3.0
     """
     plain = metric.removeprefix("worst-group ")
@@ -64,7 +55,7 @@ def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
     if plain == metric:
         return function(prediction, y)
     groups = [group == g for g in np.unique(group)]
-    if LOWER_IS_BETTER[plain]:
+    if lower_is_better(metric):
         return float(np.max([function(prediction[rows], y[rows]) for rows in groups]))
     values = [function(prediction[rows], y[rows]) for rows in groups if np.ptp(y[rows])]
     return float(np.min(values)) if values else float("nan")
@@ -82,12 +73,8 @@ def round_to_float32(value: float) -> float:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Return whether smaller values of a metric are better.
-
-    >>> lower_is_better("worst-group rmse"), lower_is_better("worst-group r")
-    (True, False)
-    """
-    return LOWER_IS_BETTER[metric.removeprefix("worst-group ")]
+    """Return whether smaller values of a metric are better."""
+    return metric.removeprefix("worst-group ") not in _HIGHER_IS_BETTER
 
 
 def metric_title(metric: str) -> str:

@@ -33,15 +33,15 @@ OBJECTIVES = {
 TAUGHT = ("Noisy Student",)
 """Methods that require a teacher, which is trained first."""
 
+TARGET_METHODS = ("Deep CORAL", "DANN", "AFN", "RSD", "DARE-GRAM", "Noisy Student", "SwAV")
+"""Methods whose training uses unlabelled rows of the target. The others do not depend on them."""
+
 NETWORKS = ("mlp", "resnet18", "resnet34", "multispectral-resnet18", "efficientnet-lite0")
 
 CUTS = {"": 1.0, "half cut": 0.5, "uncut": 0.0}
 """The cutoff below which directions of the features count as rounding error, in multiples of the customary one."""
 
-HEADS = (
-    *("trained", "OLS", "SpAR", "Bayes-SpAR"),
-    *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")),
-)
+HEADS = (*("trained", "OLS", "SpAR", "Bayes-SpAR"), *(f"{h}, {cut}" for cut in CUTS if cut for h in ("OLS", "SpAR")))
 """The heads that predict from the features: the trained head, or one fitted after training, with its cut."""
 
 RECIPES = {"Bayes-SpAR": 9}

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pyspar.errors import InputError, need
 from pyspar.paper.data.files import named_folder
+from pyspar.paper.data.registry import state_of
 from pyspar.paper.experiments.suite import Suite
-from pyspar.paper.runs.features import choose_available
+from pyspar.paper.parameters import check_name
 from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.parallel import one_thread, run_parallel
-from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records, read_records
-from pyspar.paper.runs.run import Outcome, Run
+from pyspar.paper.runs.records import Record, append_records, find_records, read_records
+from pyspar.paper.runs.run import Outcome, Run, one_thread, run_one
 from pyspar.paper.runs.spec import RunSpec
-from pyspar.terminal import Progress
+from pyspar.progress import progress_bar
 
 MAX_SEEDS = 1000
-"""All seeds of a run are trained as one computation, which has to fit into memory."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of the command line.
 
-    Attributes
-    ----------
-    out : the folder for runs, records, tables and figures
-    seeds : how many seeds to train; None for as many as the paper
-    jobs : how many runs are active at a time
-    data : the folder with the data sets, or None for the default ones
-    keep : whether the features of trained networks stay on disk
-    mini : whether to replace the data by a few generated rows, for tests
+    ``seeds=None`` trains as many as the paper. ``jobs=None`` runs one process per core, or one on a GPU. ``keep`` is
+    whether the features of trained networks stay on disk. ``mini`` replaces the data by a few generated rows, for
+    tests. ``methods`` are the training methods to run, all if empty. ``eval_batch`` are rows per batch where no
+    gradient is needed. ``show=None`` shows progress on a terminal.
     """
 
     out: Path = Path("reproduction")
     seeds: int | None = None
     device: str = "cpu"
-    jobs: int = 1
+    jobs: int | None = None
     data: Path | None = None
     keep: bool = True
     mini: bool = False
+    methods: tuple[str, ...] = ()
+    eval_batch: int = 256
+    show: bool | None = False
 
     def __post_init__(self) -> None:
-        for name, value in (("--seeds", self.seeds), ("--jobs", self.jobs)):
+        for name, value in (("--seeds", self.seeds), ("--jobs", self.jobs), ("--eval-batch", self.eval_batch)):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
         if self.seeds is not None and self.seeds > MAX_SEEDS:
@@ -54,14 +55,24 @@ class Options:
         if not self.mini:
             named_folder(self.data)  # report a wrong folder once, not for every data set
 
+    @property
+    def n_jobs(self) -> int:
+        """The number of processes."""
+        return self.jobs or (os.cpu_count() or 1 if self.device == "cpu" else 1)
+
     def specs(self, suite: Suite) -> list[RunSpec]:
         """Return the specs of a suite under these options."""
+        known = {method for block in suite.blocks for method in block.methods}
+        for method in self.methods:
+            check_name(f"method of suite {suite.name}", method, known)
         n_seeds = suite.seeds if self.seeds is None else self.seeds
-        return suite.specs(n_seeds, self.device, self._choose_task)
+        specs = suite.specs(n_seeds, self.device, self._choose_task)
+        return [spec for spec in specs if not self.methods or spec.objective in self.methods]
 
     def _choose_task(self, tasks: tuple[str, ...]) -> str:
-        """Return the first of several data sets that is available; generated data replaces any of them."""
-        return tasks[0] if self.mini else choose_available(tasks, self.data)
+        """Return the first data set that is available, or the first one, whose loading explains what is missing."""
+        available = [] if self.mini else [name for name in tasks if state_of(name, self.data) == "found"]
+        return available[0] if available else tasks[0]
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,6 @@ def run_specs(
     specs: list[RunSpec],
     heads: list[Head],
     options: Options,
-    progress: Progress,
     *,
     make_records: MakeRecords | None = None,
     drop_features: bool = False,
@@ -92,58 +102,68 @@ def run_specs(
     resume: bool = True,
     may_diverge: bool = False,
 ) -> SuiteRecords:
-    """Do runs, append their records to the file of the suite in the order of the specs, and return them from the file.
+    """Do runs, append the records of each to the file of the suite, and return them from the file.
 
-    Parameters
-    ----------
-    make_records : returns the records of a finished run; by default the scores of every head
-    drop_features : whether the features are deleted for any options
-    needs_features : whether ``make_records`` reads the features, so that they stay on disk
-    resume : whether an interrupted training continues from its checkpoint
-    may_diverge : whether a training that diverges is a notice instead of a failure
+    ``make_records`` returns the records of a finished run, by default the scores of every head. It may read the
+    features if ``needs_features`` is set. ``drop_features`` deletes them for any options. ``resume`` is whether an
+    interrupted training continues, and ``may_diverge`` whether a training that diverges is no failure.
     """
     file = prepare_records_file(suite, options)
-    runs = [
-        Run(
-            spec,
-            tuple(heads),
-            suite.metrics,
-            options.out,
-            options.data,
-            keep_features=needs_features or (options.keep and not drop_features),
-            resume=resume,
-            needs_features=needs_features,
-        )
-        for spec in specs
-    ]
-    outcomes = run_parallel(runs, options.jobs, progress, title=suite.name)
-    spec_of = {spec.key: spec for spec in specs}
+    keep = needs_features or (options.keep and not drop_features)
+    flags: dict[str, Any] = {"keep_features": keep, "resume": resume, "needs_features": needs_features}
+    fixed = tuple(heads), suite.metrics, options.out, options.data
+    runs = [Run(spec, *fixed, **flags, eval_batch=options.eval_batch) for spec in specs]
     make_records = make_records or (lambda spec, outcome: score_records(suite, spec, heads, outcome))
-    with one_thread():
-        records = [
-            _complete_record(record, spec_of[outcome.key], outcome, measured_now=needs_features)
-            for outcome in outcomes
-            if outcome.kind == "done"
-            for record in make_records(spec_of[outcome.key], outcome)
-        ]
-    append_records(file, records)
+    records: list[Record] = []
     failures: list[str] = []
     notices: list[str] = []
-    for outcome in outcomes:
-        if outcome.kind == "storage":
-            raise InputError(
-                f"cannot write files: {outcome.reason}. All recorded results are kept. Free disk space, or choose "
-                "another folder with --out, and run the same command again."
-            )
-        if outcome.kind != "done":
-            lines = notices if may_diverge and outcome.kind == "diverged" else failures
-            lines.append(_describe_failure(spec_of[outcome.key], outcome))
-    n_reused = sum(outcome.reused for outcome in outcomes)
+    n_reused = 0
+    with closing(run_all(runs, options.n_jobs, suite.name, options.show)) as outcomes:
+        for run, outcome in outcomes:
+            n_reused += outcome.reused
+            if outcome.kind == "done":
+                with one_thread():
+                    made = list(make_records(run.spec, outcome))
+                origin = {"run": run.spec.key, "spec": run.spec.settings(), **outcome.training["made"]}
+                made = [replace(record, **origin) for record in made]
+                append_records(file, made)
+                records += made
+            else:
+                lines = notices if may_diverge and outcome.kind == "diverged" else failures
+                lines.append(_describe_failure(run.spec, outcome))
     if n_reused:
-        notices.append(
-            f"{n_reused} of {len(outcomes)} runs were trained before and were reused from {options.out / 'runs'}."
-        )
+        notices.append(f"{n_reused} of {len(runs)} networks were trained before and were reused.")
     return SuiteRecords(find_records(file, records), list(dict.fromkeys(failures)), notices)
+
+
+def run_all(
+    runs: list[Run], n_jobs: int, title: str, show: bool | None = False
+) -> Generator[tuple[Run, Outcome], None, None]:
+    """Do runs, at most ``n_jobs`` at a time, and yield each run with its outcome, in order.
+
+    Every run uses one thread, so the numbers do not depend on how many are active.
+    """
+    epochs = [int(run.spec.config.get("epochs", 1)) for run in runs]
+    n_jobs = min(n_jobs, len(runs))
+    with progress_bar(f"{title}, {len(runs)} networks", total=sum(epochs), unit="epochs", show=show) as advance:
+        if n_jobs > 1:
+            from joblib import Parallel, delayed
+
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(run_one)(run) for run in runs)
+        else:
+            before = [sum(epochs[:i]) for i in range(len(runs))]
+            results = (run_one(run, lambda n, b=b: advance(b + n)) for run, b in zip(runs, before))  # type: ignore[misc]
+        try:
+            for i, (run, outcome) in enumerate(zip(runs, results), start=1):
+                advance(sum(epochs[:i]))
+                yield run, outcome
+        except RuntimeError as error:
+            if "terminated" not in type(error).__name__.lower():
+                raise
+            raise InputError(
+                "a process was ended from outside, for example because memory ran out. All recorded results are kept; "
+                "run the same command again, with fewer --jobs."
+            ) from error
 
 
 def prepare_records_file(suite: Suite, options: Options) -> Path:
@@ -156,49 +176,29 @@ def prepare_records_file(suite: Suite, options: Options) -> Path:
 
 
 def expected_scores(suite: Suite, specs: Iterable[RunSpec], heads: Iterable[Head]) -> list[Record]:
-    """Return a record with the value nan for each run, head, seed and metric."""
+    """Return a record with the value nan for each run, head and metric."""
     return [record for spec in specs for head in heads for record in _head_records(suite, spec, head)]
 
 
 def _head_records(suite: Suite, spec: RunSpec, head: Head) -> list[Record]:
     blank = make_blank_record(spec, head.label(spec.objective))
     blank = replace(blank, recipe=head.recipe, at=head.params.get("alpha"))
-    return [replace(blank, seed=seed, metric=metric) for seed in spec.seeds for metric in suite.metrics]
+    return [replace(blank, metric=metric) for metric in suite.metrics]
 
 
 def make_blank_record(spec: RunSpec, method: str, metric: str = "") -> Record:
-    """Return a record of the first seed of a run, with the value nan."""
-    return Record(spec.task, method, spec.seeds[0], metric, float("nan"), run=spec.key, spec=spec.as_dict())
+    """Return a record of a run with the value nan."""
+    return Record(spec.task, method, spec.seed, metric, float("nan"), run=spec.key, spec=spec.settings())
 
 
 def score_records(suite: Suite, spec: RunSpec, heads: list[Head], outcome: Outcome) -> Iterable[Record]:
-    """Yield a record for each head, seed and metric."""
+    """Yield a record for each head and metric."""
     for head in heads:
-        scores = outcome.scores[head.key]
         for record in _head_records(suite, spec, head):
-            yield replace(record, value=scores["seeds"][str(record.seed)][record.metric], **scores["made"])
-
-
-def _complete_record(record: Record, spec: RunSpec, outcome: Outcome, *, measured_now: bool) -> Record:
-    """Add the run, its spec and the provenance of the training to a record.
-
-    Versions and machine of the measurement are added under other names if they differ from those of the training.
-    """
-    training = outcome.training["made"]
-    measured = {"versions": record.versions, "machine": record.machine}
-    if not record.versions:
-        measured = current_provenance(spec.device) if measured_now else training
-    provenance = {
-        kind: training[kind]
-        | {f"{name}, scoring": text for name, text in measured[kind].items() if training[kind].get(name) != text}
-        for kind in ("versions", "machine")
-    }
-    return replace(record, run=spec.key, spec=spec.as_dict(), **provenance)
+            yield replace(record, value=outcome.scores[head.key][record.metric])
 
 
 def _describe_failure(spec: RunSpec, outcome: Outcome) -> str:
     if outcome.kind == "skipped":  # the same text for all methods on a data set, which is shown once
         return f"{spec.task}: skipped. {' '.join(outcome.reason.split())}"
-    return (
-        f"{spec.title}: {outcome.kind} ({outcome.reason}); the next call tries again. See runs/{spec.key}/failed.json."
-    )
+    return f"{spec.title}: {outcome.kind} ({outcome.reason}); the next call tries again."

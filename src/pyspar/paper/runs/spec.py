@@ -1,4 +1,4 @@
-"""RunSpec: everything that the numbers of a training run depend on, and the name of its folder."""
+"""RunSpec: everything that the numbers of one trained network depend on, and the name of its folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pyspar.paper.runs.registry import TARGET_METHODS
+
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One group of seeds that is trained as one computation, so that interruptions do not change any number.
+    """One network that is trained with one seed.
 
     Attributes
     ----------
     task, network, objective : names in the registry
-    options : arguments of ``pyspar.paper.data.load``, and ``hold_out``, the share of training rows held out
+    options
+        Arguments of ``pyspar.paper.data.load``, and ``hold_out``: the share of training rows that are held out, or "id"
+        for the test rows from the training countries of PovertyMap.
     network_options, params : arguments of the network and of the objective
     config : the fields of ``pyspar.paper.TrainConfig`` that the suite sets
     """
@@ -23,7 +27,7 @@ class RunSpec:
     task: str
     network: str
     objective: str
-    seeds: tuple[int, ...]
+    seed: int
     options: dict[str, Any] = field(default_factory=dict)
     network_options: dict[str, Any] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
@@ -32,27 +36,36 @@ class RunSpec:
 
     @property
     def key(self) -> str:
-        """The name of the run's folder: sixteen hexadecimal digits of the hash of all fields.
+        """The name of the run's folder: sixteen hexadecimal digits of the hash of all fields that training depends on.
 
-        >>> one = RunSpec("skillcraft", "mlp", "ERM", (0, 1), config={"lr": 0.01, "epochs": 3})
-        >>> one.key == RunSpec("skillcraft", "mlp", "ERM", (0, 1), config={"epochs": 3, "lr": 0.01}).key
+        A suite that adapts a network to other rows uses the network of another suite.
+
+        >>> one = RunSpec("povertymap", "resnet18", "ERM", 0, config={"lr": 0.01, "epochs": 3})
+        >>> one.key == RunSpec("povertymap", "resnet18", "ERM", 0, {"unlabeled": True}, config=one.config).key
         True
-        >>> one.key == RunSpec("skillcraft", "mlp", "ERM", (0,), config={"epochs": 3, "lr": 0.01}).key
+        >>> one.key == RunSpec("povertymap", "resnet18", "ERM", 1, config=one.config).key
         False
         """
-        return hashlib.sha256(canonical_json(self.as_dict()).encode()).hexdigest()[:16]
+        values = self.as_dict()
+        if self.objective not in TARGET_METHODS:
+            values["options"].pop("unlabeled", None)
+        if values["options"].get("hold_out") == "id":
+            del values["options"]["hold_out"]
+        return hashlib.sha256(canonical_json(values).encode()).hexdigest()[:16]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the spec as JSON values."""
         values: dict[str, Any] = json.loads(canonical_json(asdict(self)))
         return values
+
+    def settings(self) -> dict[str, Any]:
+        """Return the spec without the seed."""
+        return {name: value for name, value in self.as_dict().items() if name != "seed"}
 
     @property
     def title(self) -> str:
         """A short description for progress reports."""
         fold = f" {self.options['fold']}" if "fold" in self.options else ""
-        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
-        return f"{self.task}{fold}, {self.objective}, {seeds}"
+        return f"{self.task}{fold}, {self.objective}, seed {self.seed}"
 
 
 def canonical_json(value: Any) -> str:

@@ -1,34 +1,68 @@
-"""The training loop, for any objective and network and for one or several seeds. Interrupted runs can be resumed."""
+"""The training loop for any objective and network. A run that was interrupted continues from its checkpoint."""
 
 from __future__ import annotations
 
+import copy
+import io
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
-from pyspar.paper.networks.stacked import can_stack, stack, unstack
+from pyspar.errors import InputError
 from pyspar.paper.objectives.base import Objective
-from pyspar.paper.training import checks
-from pyspar.paper.training.checkpoint import Checkpoint, fingerprint
+from pyspar.paper.training.batches import TrainingData, apply_to_rows, draw_epoch, iterate_batches, make_generator
+from pyspar.paper.training.checks import check_model, check_task, count_features
 from pyspar.paper.training.config import TrainConfig
-from pyspar.paper.training.epoch_data import EpochData, TrainingData, make_torch_seed
-from pyspar.paper.training.epochs import EagerEpochs, GraphEpochs, can_capture
-from pyspar.paper.training.inference import compute_validation, copy_to_device
-from pyspar.paper.training.random_numbers import OwnRandomNumbers
-from pyspar.paper.training.replica import Replica
-from pyspar.paper.training.results import EpochRecord, Trained, TrainingError
-from pyspar.terminal import Progress, show_progress
+from pyspar.persist import write_atomically
+from pyspar.progress import progress_bar
 
 if TYPE_CHECKING:
     from pyspar.paper.data.task import ShiftTask
 
-Models = Sequence[nn.Module] | Callable[[int], nn.Module]
+_MAX_WRITING_SHARE = 0.05  # of the run time that checkpoints may take; an epoch on a table is shorter than a write
+
+
+class TrainingError(InputError):
+    """Training diverged: a loss, a weight or the validation metric is not finite. The message names the epoch."""
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch: the terms of the training loss, averaged over the steps, and the metric that ``select`` names."""
+
+    epoch: int
+    losses: Mapping[str, float]
+    validation: float
+    lr: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A copy of the initial model with the weights of ``best_epoch`` (from 0), in evaluation mode, and its history."""
+
+    model: nn.Module
+    seed: int
+    best_epoch: int
+    history: tuple[EpochRecord, ...] = field(repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Duration of all epochs."""
+        return sum(record.seconds for record in self.history)
+
+    @property
+    def validation(self) -> float:
+        """Validation metric of ``best_epoch``."""
+        return self.history[self.best_epoch].validation
 
 
 def train(
@@ -57,9 +91,8 @@ def train(
         Determines all random draws: the order of rows, the draws of the objective, dropout. It does not determine the
         initial weights, which are those of ``model``.
     checkpoint : path, optional
-        A file that is written while training. If it exists, training continues from it and ends with bit-identical
-        weights. A file of another run (other settings, seeds, data, objective, layers or initial weights) raises an
-        error. :func:`~pyspar.paper.load_checkpoint` reads the weights of any run.
+        A file that is written while training. If it exists, training continues from it and ends with the same weights.
+        A file of other settings, another objective or another seed raises an error.
     progress : bool, optional
         Show a progress bar with the loss. By default it is shown on a terminal if rich is installed.
     on_epoch : function of an int, optional
@@ -67,199 +100,229 @@ def train(
 
     Notes
     -----
-    Random numbers come from generators of the run, so other threads may draw from torch's generator. The number of
-    torch's threads is not changed. Steps on a table are short, and several threads can take ten times as long as one:
-    call ``torch.set_num_threads(1)`` first. On a GPU the choice of cuDNN kernels is a setting of the process while
-    training runs.
+    Steps on a table are short, and several threads can take ten times as long as one: call
+    ``torch.set_num_threads(1)`` first.
     """
-    options: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "on_epoch": on_epoch}
-    return train_seeds([model], objective, task, config, [seed], **options)[0]
-
-
-def train_seeds(
-    models: Models,
-    objective: Objective,
-    task: ShiftTask,
-    config: TrainConfig,
-    seeds: Sequence[int],
-    *,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
-    on_epoch: Callable[[int], None] | None = None,
-) -> list[Trained]:
-    """Train one model for each seed. Each result equals that of :func:`train`, up to rounding.
-
-    ``models`` has one model per seed, or is a function of the seed; torch draws from a generator with that seed while
-    the function runs, also after ``torch.manual_seed``. Networks of
-    linear layers, such as :class:`~pyspar.paper.MLP`, are trained as one computation with an axis of seeds. Other
-    networks are trained in turn, and on a GPU share the graph of a step. All models are in memory at the same time.
-
-    The joint computation adds numbers in another order, and training magnifies differences in the last digit: the first
-    steps of Adam divide a gradient by its own size, so a gradient that consists of rounding errors causes a full step;
-    the base mismatch of RSD divides by gaps between singular values; DARE-GRAM jumps when its number of eigenvalues
-    changes. In float32 the first epochs agree to about 1e-4, less for large penalties and learning rates, and long runs
-    are equal in distribution. In float64 they agree for much longer.
-    """
-    seeds = checks.check_seeds(seeds)
+    if isinstance(seed, bool) or int(seed) != seed or seed < 0:
+        raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
     objective.check(config)
-    checks.check_task(task, objective, config)
-    device = config.torch_device
-    with _torch_settings(config):
-        initial = _build_models(models, seeds)
-        dtype = checks.check_models(initial, seeds, config)
-        data = TrainingData.load(task, objective, config, dtype)
-        run = {} if checkpoint is None else fingerprint(config, objective, seeds, task, initial)
-        file = Checkpoint(checkpoint, run)
-        copies = [copy_to_device(model, device) for model in initial]
-        replicas = _make_replicas(copies, seeds, objective, data, config)
-        for replica in replicas:
-            with OwnRandomNumbers(make_torch_seed(replica.seeds[0], 0, "trial")):
-                checks.check_outputs(replica, data)
-        with show_progress(progress) as reporter:
-            return _fit(replicas, data, config, file, reporter, on_epoch)
+    check_task(task, objective, config)
+    dtype = check_model(model, config)
+    data = TrainingData.load(task, objective, config, dtype)
+    devices = [config.torch_device] if config.torch_device.type == "cuda" else []
+    with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
+        run = _Run(model, objective, data, config, int(seed))
+        if checkpoint is not None:
+            run.load(Path(checkpoint))
+        written_at, writing_seconds = -math.inf, 0.0
+        with progress_bar(f"training {objective.name}", total=config.epochs, unit="epochs", show=progress) as advance:
+            while run.epoch < config.epochs:
+                run.train_epoch()
+                now, final = time.monotonic(), run.epoch == config.epochs
+                if checkpoint is not None and (final or now - written_at > writing_seconds / _MAX_WRITING_SHARE):
+                    run.save(Path(checkpoint))
+                    written_at = time.monotonic()
+                    writing_seconds = written_at - now
+                advance(run.epoch, loss=f"{sum(run.history[-1].losses.values()):.4g}")
+                if on_epoch is not None:
+                    on_epoch(run.epoch)
+    return run.result()
 
 
-def _make_replicas(
-    models: list[nn.Module], seeds: list[int], objective: Objective, data: TrainingData, config: TrainConfig
-) -> list[Replica]:
-    """Return one stacked replica if all networks can be stacked, else one replica per seed."""
-    modules = []
-    for model, seed in zip(models, seeds, strict=True):
-        width = checks.count_features(model, objective, data)
-        with OwnRandomNumbers(make_torch_seed(seed, 0, "module")):
-            module = objective.module(width)
-        modules.append(None if module is None else module.to(data.y.device, data.y.dtype))
-    own_modules = [module for module in modules if module is not None]
-    if len(seeds) > 1 and objective.stackable and can_stack(models) and (not own_modules or can_stack(own_modules)):
-        pair = stack(models), stack(own_modules) if own_modules else None
-        return [Replica(*pair, seeds, stacked=True, objective=objective, config=config)]
-    return [
-        Replica(model, module, [seed], stacked=False, objective=objective, config=config)
-        for model, module, seed in zip(models, modules, seeds, strict=True)
-    ]
+def load_checkpoint(path: str | os.PathLike[str], model: nn.Module) -> nn.Module:
+    """Return a copy of a model, in evaluation mode, with the best weights in a checkpoint of :func:`train`.
+
+    Use it for a run that diverged, or to inspect a run while it trains. Only the layers have to match.
+    """
+    clone = copy.deepcopy(model).eval()
+    try:
+        clone.load_state_dict(_read(Path(path), next(clone.parameters()).device)["best"])
+    except RuntimeError as error:
+        raise InputError(
+            f"{type(model).__name__} does not have the layers in {str(path)!r}: {error}; use the model that was trained"
+        ) from error
+    return clone
 
 
-def _fit(
-    replicas: list[Replica],
-    data: TrainingData,
-    config: TrainConfig,
-    file: Checkpoint,
-    progress: Progress,
-    on_epoch: Callable[[int], None] | None,
-) -> list[Trained]:
-    objective = replicas[0].objective
-    start, history, best_epochs = file.load(replicas)
-    can_replay = can_capture(replicas, objective, data, config)
-    runner: EagerEpochs | GraphEpochs = GraphEpochs(replicas) if can_replay else EagerEpochs(replicas)
-    steps = len(data.labels) // config.batch_size
-    progress.start("training", f"training {objective.name}", total=config.epochs, unit="epochs")
-    for epoch in range(start, config.epochs):
-        started = time.monotonic()
-        phase = objective.phase(epoch)
-        for replica in replicas:
-            replica.start_epoch(epoch, phase)
-        losses = runner.run([_draw_epoch(replica, data, epoch) for replica in replicas], phase)
-        for replica in replicas:
-            replica.end_epoch()
-        on_device = [_evaluate(replica, data, config, epoch, objective.judged(phase)) for replica in replicas]
-        # The only place in an epoch where the host waits for the device.
-        evaluated = [[tensor.cpu().reshape(-1) for tensor in tensors] for tensors in on_device]
-        seconds = time.monotonic() - started
-        number = 0
-        for replica, loss, (metric, not_finite, better) in zip(replicas, losses, evaluated, strict=True):
-            loss = loss.double().cpu().reshape(steps, -1, len(replica.seeds))
-            _check_divergence(replica, loss, not_finite, epoch, config, file)
-            for i, improved in enumerate(better.tolist()):
-                means = dict(zip(replica.loss_names, loss[..., i].mean(dim=0).tolist(), strict=True))
-                history[number].append(EpochRecord(epoch, means, float(metric[i]), config.lr_at(epoch), seconds))
-                best_epochs[number] = epoch if improved else best_epochs[number]
-                number += 1
-        progress.advance("training", epoch + 1, loss=f"{_mean_loss(history):.4g}", lr=f"{config.lr_at(epoch):.3g}")
-        file.save(replicas, epoch + 1, history, best_epochs, final=epoch + 1 == config.epochs)
-        if on_epoch is not None:
-            on_epoch(epoch + 1)
-    progress.finish("training", f"{config.epochs} of {config.epochs} epochs, loss {_mean_loss(history):.4g}")
-    return _collect_results(replicas, history, best_epochs)
+class _Run:
+    """The state of one training run: the network, its optimisers, the best weights and the history."""
 
+    def __init__(
+        self, model: nn.Module, objective: Objective, data: TrainingData, config: TrainConfig, seed: int
+    ) -> None:
+        self.objective, self.data, self.config, self.seed = objective, data, config, seed
+        device = config.torch_device
+        self.net = copy.deepcopy(model).to(device)
+        if device.type == "cuda":
+            self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's types lack it
+        torch.manual_seed(_torch_seed(seed, 0, "module"))
+        module = objective.module(count_features(self.net, objective, data))
+        self.parts = {"model": self.net}
+        if module is not None:
+            self.parts["module"] = module.to(device, data.y.dtype)
+        self.trainable = {name: [p for p in part.parameters() if p.requires_grad] for name, part in self.parts.items()}
+        self.base_lr = {"model": config.lr, "module": objective.module_lr(config.lr)}
+        self.optimizers = {
+            name: torch.optim.Adam(parameters, lr=self.base_lr[name], fused=True, foreach=False)
+            for name, parameters in self.trainable.items()
+            if parameters
+        }
+        self.epoch, self.best_epoch, self.best_score = 0, 0, math.inf
+        self.best = _copy_state(self.net)
+        self.history: list[EpochRecord] = []
+        self.identity = repr([config.epochs, config.batch_size, config.lr, config.shuffle, config.select, seed])
+        self.identity += f" {objective.name} {type(model).__name__}"
 
-def _mean_loss(history: list[list[EpochRecord]]) -> float:
-    """Return the loss of the last epoch, averaged over the seeds."""
-    return sum(sum(records[-1].losses.values()) for records in history) / len(history)
+    def train_epoch(self) -> None:
+        """Train all phases of one epoch, compute the validation metric and keep the best weights."""
+        start, epoch, config = time.monotonic(), self.epoch, self.config
+        torch.manual_seed(_torch_seed(self.seed, epoch, "torch"))
+        tables = draw_epoch(self.data, self.objective, config, self.seed, epoch)
+        losses: dict[str, float] = {}
+        phases = self.objective.phases(epoch)
+        for phase in phases:
+            losses |= self._train_phase(phase, tables)
+        metric = compute_validation(self.net, self.data, config)
+        weights = [p for parameters in self.trainable.values() for p in parameters]
+        if (len(self.data.val_y) and not math.isfinite(metric)) or not all(bool(p.isfinite().all()) for p in weights):
+            self._fail(f"the validation metric or a weight of the model or objective is not finite after epoch {epoch}")
+        score = {"mse": metric, "worst-group-r": -metric}.get(config.select, -float(epoch))
+        eligible = all(self.objective.judged(phase) for phase in phases)
+        if (eligible and score < self.best_score) or (not eligible and math.isinf(self.best_score)):
+            self.best, self.best_epoch = _copy_state(self.net), epoch
+            self.best_score = score if eligible else math.inf
+        self.history.append(EpochRecord(epoch, losses, metric, config.lr_at(epoch), time.monotonic() - start))
+        self.epoch += 1
 
+    def _train_phase(self, phase: str, tables: dict[str, Tensor]) -> dict[str, float]:
+        """Make one pass over the training rows that updates the parts of a phase. Return the mean loss terms."""
+        updates = self.objective.updates(phase)
+        for name, part in self.parts.items():
+            part.train()
+            for parameter in self.trainable[name]:
+                parameter.requires_grad_(name in updates)
+        active = [optimizer for name, optimizer in self.optimizers.items() if name in updates]
+        for name, optimizer in self.optimizers.items():
+            optimizer.param_groups[0]["lr"] = self.config.lr_at(self.epoch, self.base_lr[name])
+        # A part that this phase does not train still processes batches, which changes its running statistics.
+        fixed = [(b, b.clone()) for name, part in self.parts.items() if name not in updates for b in part.buffers()]
+        names: tuple[str, ...] = ()
+        steps: list[Tensor] = []
+        for batch in iterate_batches(self.data, tables, self.net):
+            for optimizer in active:
+                optimizer.zero_grad(set_to_none=True)
+            with self.config.autocast_on(self.data.y.device):
+                terms = self.objective.loss(self.net, batch, self.parts.get("module"), phase)  # type: ignore[arg-type]
+            names, values = tuple(terms), list(terms.values())
+            sum(values[1:], values[0]).backward()  # type: ignore[no-untyped-call]
+            for optimizer in active:
+                optimizer.step()
+            steps.append(torch.stack([value.detach() for value in values]))
+        for buffer, before in fixed:
+            buffer.copy_(before)
+        losses = torch.stack(steps).double().cpu()
+        bad = (~torch.isfinite(losses)).nonzero()
+        if len(bad):
+            step, term = bad[0].tolist()
+            self._fail(f"the loss ({names[term]}) is not finite in epoch {self.epoch}, step {step} of {len(losses)}")
+        return dict(zip(names, losses.mean(dim=0).tolist(), strict=True))
 
-def _evaluate(
-    replica: Replica, data: TrainingData, config: TrainConfig, epoch: int, eligible: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return for each seed the validation metric, whether it or a weight is not finite, and whether it improved."""
-    not_finite = ~replica.is_finite()  # also of the objective's module, which the metric does not depend on
-    if len(data.val_y):
-        metric = compute_validation(replica.net, data, config)
-        not_finite |= ~torch.isfinite(metric)
-    else:
-        metric = torch.full(replica.seed_shape, math.nan, dtype=torch.float64, device=replica.device)
-    return metric, not_finite, replica.keep_best(metric, epoch, eligible=eligible)
+    def _fail(self, where: str) -> NoReturn:
+        lr = self.config.lr_at(self.epoch)
+        raise TrainingError(
+            f"{self.objective.name} diverged: {where} (seed {self.seed}, lr {lr:.3g}). Lower lr, or check the scale of "
+            "inputs and labels."
+        )
 
+    def save(self, path: Path) -> None:
+        """Write everything that the next epoch depends on, whole or not at all."""
+        state = {
+            "run": self.identity,
+            "parts": {name: part.state_dict() for name, part in self.parts.items()},
+            "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
+            "best": self.best,
+            "progress": [self.epoch, self.best_epoch, self.best_score],
+            "history": [asdict(record) for record in self.history],
+        }
+        content = io.BytesIO()  # torch's writer does not report a full disk as an OSError
+        torch.save(state, content)
+        with write_atomically(path) as (temporary,):
+            temporary.write_bytes(content.getbuffer())
 
-def _collect_results(
-    replicas: list[Replica], history: list[list[EpochRecord]], best_epochs: list[int]
-) -> list[Trained]:
-    models: list[nn.Module] = []
-    for replica in replicas:
-        replica.load_best()
-        models += unstack(replica.net) if replica.stacked else [replica.net]
-    seeds = [seed for replica in replicas for seed in replica.seeds]
-    return [
-        Trained(model.eval(), seed, best, tuple(records))
-        for model, seed, best, records in zip(models, seeds, best_epochs, history, strict=True)
-    ]
-
-
-def _check_divergence(
-    replica: Replica, loss: Tensor, not_finite: Tensor, epoch: int, config: TrainConfig, file: Checkpoint
-) -> None:
-    """Raise if a loss (steps, terms, seeds) is not finite, or if ``not_finite`` (seeds,) is set for a seed."""
-    bad = ~torch.isfinite(loss).all(dim=1)
-    if not bad.any() and not not_finite.any():
-        return
-    seed = int((bad.any(dim=0) | not_finite).nonzero()[0])
-    if bad[:, seed].any():
-        step = int(bad[:, seed].nonzero()[0])
-        terms = [name for name, finite in zip(replica.loss_names, torch.isfinite(loss[step, :, seed])) if not finite]
-        where = f"the loss ({', '.join(terms)}) is not finite in epoch {epoch}, step {step} of {len(loss)}"
-    else:
-        where = f"the validation metric or a weight (of the model or the objective) is not finite after epoch {epoch}"
-    kept = f" The last good checkpoint is {str(file.path)!r}." if file.is_written else ""
-    raise TrainingError(
-        f"{replica.objective.name} diverged: {where} (seed {replica.seeds[seed]}, lr {config.lr_at(epoch):.3g}).{kept} "
-        "Lower lr, or check the scale of inputs and labels."
-    )
-
-
-def _draw_epoch(replica: Replica, data: TrainingData, epoch: int) -> EpochData:
-    return EpochData.draw(data, replica.objective, replica.config, replica.seeds, replica.stacked, epoch)
-
-
-def _build_models(models: Models, seeds: Sequence[int]) -> list[nn.Module]:
-    if isinstance(models, Sequence):
-        return list(models)
-    built = []
-    for seed in seeds:
-        with OwnRandomNumbers(seed):
-            built.append(models(seed))
-    return built
-
-
-@contextmanager
-def _torch_settings(config: TrainConfig) -> Iterator[None]:
-    """Enable gradients, and on a GPU set its kernels, which is a setting of the process. Restore both afterwards."""
-    with torch.inference_mode(False), torch.enable_grad():
-        if config.torch_device.type != "cuda":
-            yield
+    def load(self, path: Path) -> None:
+        """Continue from a checkpoint, if it exists."""
+        if path.is_dir() or not path.parent.is_dir():
+            raise InputError(f"checkpoint must be a file in an existing folder, got {str(path)!r}")
+        if not path.exists():
             return
-        before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+        state = _read(path, self.data.y.device)
         try:
-            fastest = config.kernels == "fastest"
-            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = not fastest, fastest
-            yield
-        finally:
-            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before
+            if state["run"] != self.identity:
+                raise ValueError(f"it has {state['run']}, this run has {self.identity}")
+            for name, part in self.parts.items():
+                part.load_state_dict(state["parts"][name])
+            for name, optimizer in self.optimizers.items():
+                optimizer.load_state_dict(state["optimizers"][name])
+        except (KeyError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{str(path)!r} is the checkpoint of another run: {error}. Use another path, or delete the file to "
+                "start over."
+            ) from error
+        self.best = state["best"]
+        self.epoch, self.best_epoch, self.best_score = state["progress"]
+        self.history = [EpochRecord(**record) for record in state["history"]]
+
+    def result(self) -> Trained:
+        """Return the network with the best weights, in evaluation mode and without gradients."""
+        self.net.load_state_dict(self.best)
+        for parameter in self.trainable["model"]:
+            parameter.requires_grad_(True)
+            parameter.grad = None
+        return Trained(self.net.eval(), self.seed, self.best_epoch, tuple(self.history))
+
+
+def compute_validation(model: nn.Module, data: TrainingData, config: TrainConfig) -> float:
+    """Return the metric that ``select`` names, the worst-group r or else the mean squared error; NaN without rows."""
+    if not len(data.val_y):
+        return float("nan")
+    with config.autocast_on(data.val_y.device):
+        prediction = apply_to_rows(model, model, data.val_x, config.eval_batch_size).double()
+    if config.select == "worst-group-r":
+        return float(compute_worst_group_r(prediction, data.val_y, data.val_groups))
+    return float((prediction - data.val_y).square().mean())
+
+
+def compute_worst_group_r(prediction: Tensor, y: Tensor, groups: Sequence[Tensor]) -> Tensor:
+    """Return the lowest Pearson correlation over groups and outputs. The correlation of a constant prediction is 0."""
+    correlations = []
+    for rows in groups:
+        a, b = (values[rows] - values[rows].mean(dim=0) for values in (prediction, y))
+        size = (a.square().sum(dim=0) * b.square().sum(dim=0)).sqrt()
+        correlations.append(torch.where(size == 0, 0.0, (a * b).sum(dim=0) / size).amin())
+    return torch.stack(correlations).amin()
+
+
+def _copy_state(net: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in net.state_dict().items()}
+
+
+def _torch_seed(seed: int, epoch: int, purpose: str) -> int:
+    return int(make_generator(seed, epoch, purpose).integers(2**63))
+
+
+def _read(path: Path, device: torch.device) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"file not found: {str(path)!r}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()  # torch's reader does not compare checksums
+        if damaged is not None:
+            raise ValueError(f"{damaged} has the wrong checksum")
+        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
+        if not {"run", "parts", "best", "progress"} <= state.keys():
+            raise ValueError("it has other entries")
+    except Exception as error:  # torch and zipfile raise errors of many types for damaged files
+        raise InputError(
+            f"cannot read the checkpoint {str(path)!r} ({error}); delete the file to start over, or use another path"
+        ) from error
+    return state

@@ -48,15 +48,9 @@ class ChairModel:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles with a position and a texture coordinate at each corner, and a material per triangle.
+    """Triangles with a position (n, 3, 3) and a texture coordinate (n, 3, 2) at each corner, and a material (n,).
 
-    Attributes
-    ----------
-    corners : array of shape (n, 3, 3)
-    texture_at : array of shape (n, 3, 2)
-    material : array of shape (n,)
-    textures : one array of shape (height, width, 3) for each material, values in [0, 1]
-        A uniform colour is a texture of one texel.
+    There is one texture (height, width, 3) for each material, with values in [0, 1]; a uniform colour has one texel.
     """
 
     corners: Floats
@@ -91,15 +85,10 @@ def _read_catalogue(path: Path) -> Iterable[ChairModel]:
     shared, pieces = _parse_properties(text)
     for piece in pieces.values():
         if {"id", "name", "model"} <= piece.keys():
-            yield ChairModel(
-                archive=path,
-                id=piece["id"],
-                name=piece["name"],
-                creator=piece.get("creator", "unknown"),
-                licence=piece.get("license", shared.get("license", "unknown")),
-                path=piece["model"].lstrip("/"),
-                rotation=tuple(float(v) for v in piece.get("modelRotation", "1 0 0 0 1 0 0 0 1").split()),
-            )
+            creator, licence = piece.get("creator", "unknown"), piece.get("license", shared.get("license", "unknown"))
+            rotation = tuple(float(v) for v in piece.get("modelRotation", "1 0 0 0 1 0 0 0 1").split())
+            model = piece["model"].lstrip("/")
+            yield ChairModel(path, piece["id"], piece["name"], creator, licence, model, rotation)
 
 
 def _parse_properties(text: str) -> tuple[dict[str, str], dict[int, dict[str, str]]]:

@@ -23,20 +23,20 @@ NAME = "chair-angles-tails"
 TRAINING_YAWS, TEST_YAWS = (15.0, 75.0), (0.0, 90.0)  # degrees, without the ends
 MAX_PER_ANGLE = 25  # test images
 
-_H5_FILE, _NPZ_FILE, _SPLIT_FILE = "RC-49_64x64.h5", "RC-49_64x64.npz", "chair-angles-tails.npz"
+_FILES = ("RC-49_64x64.npz", "RC-49_64x64.h5")
+_KEYS = ("images", "labels", "indx_train")
 _TRAINING_SHARE = 0.8  # of the training images; the rest is for validation
 _IMAGE_SHAPE = (3, 64, 64)
-_PARTS = ("train", "val", "test")
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> Location:
-    """Return the location of the images: the h5 file of RC-49, its arrays as npz, or arrays that are already split."""
+    """Return the location of the images: the h5 file of RC-49, or its arrays as npz."""
     for place in (*candidate_folders(NAME, folder), cache_location(NAME)):
-        for file in (_SPLIT_FILE, _NPZ_FILE, _H5_FILE):
+        for file in _FILES:
             if (place.path / file).is_file():
                 return Location(place.path / file, place.place)
     raise MissingDataError(
-        f"data set not found: {NAME!r}. No package contains it. Get {_H5_FILE} of RC-49 from the authors of CcGAN "
+        f"data set not found: {NAME!r}. No package contains it. Get {_FILES[1]} of RC-49 from the authors of CcGAN "
         "(github.com/UBCDingXin/improved_CcGAN), put it into a folder and pass the folder as PYSPAR_DATA, --data or "
         "folder=. The data set 'chair-angles-recreated' has the same split and requires only a Debian package."
     )
@@ -48,12 +48,8 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0) -> Shif
     The seed determines the images for validation, and the test images of an angle with more than 25 images.
     """
     path = find(folder).path
-    keys = [f"{array}_{part}" for part in _PARTS for array in ("images", "labels")]
-    arrays = _read_arrays(path, keys if path.name == _SPLIT_FILE else ["images", "labels", "indx_train"])
-    if path.name == _SPLIT_FILE:
-        train, val, test = (_make_part(arrays[f"images_{part}"], arrays[f"labels_{part}"]) for part in _PARTS)
-    else:
-        train, val, test = make_parts(arrays["images"], arrays["labels"], arrays["indx_train"], seed=seed)
+    arrays = _read_arrays(path)
+    train, val, test = make_parts(*(arrays[key] for key in _KEYS), seed=seed)
     for name, part in (("training", train), ("validation", val), ("test", test)):
         if not len(part):
             raise InputError(f"{str(path)!r} has no {name} images; get it again")
@@ -97,37 +93,35 @@ def make_parts(
     """Split images into training, validation and test parts."""
     training = np.zeros(len(angle), dtype=bool)
     training[training_rows.astype(np.int64)] = True
-    train, val, test = (_make_part(images[rows], angle[rows]) for rows in split_tails(angle, training, seed=seed))
+    y, no_group = np.asarray(angle, dtype=np.float64), np.zeros(len(angle), dtype=np.int64)
+    parts = split_tails(y, training, seed=seed)
+    train, val, test = (Part(images[rows], y[rows], no_group[rows]) for rows in parts)
     return train, val, test
 
 
-def _make_part(images: NDArray[Any], angle: NDArray[np.floating[Any]]) -> Part:
-    return Part(images, np.asarray(angle, dtype=np.float64), np.zeros(len(angle), dtype=np.int64))
-
-
-def _read_arrays(path: Path, keys: list[str]) -> dict[str, NDArray[Any]]:
-    """Read arrays of an h5 or npz file. Raise if one is missing or does not fit the others."""
-    h5py = need("h5py", "paper") if path.name == _H5_FILE else None
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an h5 or npz file. Raise if one is missing or does not fit the others."""
+    h5py = need("h5py", "paper") if path.suffix == ".h5" else None
     try:
         with h5py.File(path, "r") if h5py is not None else np.load(path, allow_pickle=False) as file:
-            arrays = {key: np.asarray(file[key]) for key in keys}
+            arrays = {key: np.asarray(file[key]) for key in _KEYS}
     except PermissionError:
         raise
     except (zipfile.BadZipFile, zlib.error, KeyError, IndexError, ValueError, TypeError, EOFError, OSError) as error:
         raise InputError(
-            f"cannot read {str(path)!r}: it must have the arrays {', '.join(keys)} ({error}); get it again"
+            f"cannot read {str(path)!r}: it must have the arrays {', '.join(_KEYS)} ({error}); get it again"
         ) from error
-    for key, values in arrays.items():
-        if key.startswith("images"):
-            n = len(values)
-            valid = values.dtype == np.uint8 and values.shape[1:] == _IMAGE_SHAPE
-        elif key.startswith("labels"):
-            valid = values.dtype.kind in "iuf" and values.shape == (n,) and bool(np.isfinite(values).all())
-        else:
-            valid = values.dtype.kind in "iuf" and bool(np.isin(values, np.arange(n)).all())
-        if not valid:
-            raise InputError(
-                f"{key} of {str(path)!r} must be uint8 images (n, 3, 64, 64), a finite label per image, or indices of "
-                f"images, got {values.dtype} of shape {values.shape}; see docs/data.md"
-            )
+    images, labels, rows = arrays.values()
+    n = len(images)
+    valid = (
+        images.dtype == np.uint8 and images.shape[1:] == _IMAGE_SHAPE,
+        labels.dtype.kind in "iuf" and labels.shape == (n,) and bool(np.isfinite(labels).all()),
+        rows.dtype.kind in "iuf" and bool(np.isin(rows, np.arange(n)).all()),
+    )
+    if not all(valid):
+        key = _KEYS[valid.index(False)]
+        raise InputError(
+            f"{key} of {str(path)!r} must be uint8 images (n, 3, 64, 64), a finite label per image, or indices of "
+            f"images, got {arrays[key].dtype} of shape {arrays[key].shape}"
+        )
     return arrays

@@ -10,17 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.cache import Arrays, cache_file, load_or_build
 from pyspar.paper.data.chairs.models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.paper.data.chairs.published import TEST_YAWS, TRAINING_YAWS, make_parts
 from pyspar.paper.data.chairs.render import SIZE, Cloud, draw_picture, sample_surface
-from pyspar.paper.data.files import CACHE, Location, candidate_folders, list_names
+from pyspar.paper.data.files import CACHE, Arrays, Location, cache_file, candidate_folders, list_names, load_or_build
 from pyspar.paper.data.task import ShiftTask
 
 NAME = "chair-angles-recreated"
@@ -37,12 +35,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     return Location(path, CACHE) if path.is_file() else _find_catalogues(folder)
 
 
-def load(
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    seed: int = 0,
-    rows: int | None = None,
-) -> ShiftTask:
+def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, rows: int | None = None) -> ShiftTask:
     """Load the images as uint8 (n, 3, 64, 64) with labels in degrees. Render them first if they are not cached.
 
     The seed determines the images for validation. The images are the same for every seed. ``rows`` renders a small
@@ -78,28 +71,15 @@ def load(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ChairSurface:
-    """The surface of a chair and the contrast between its yaws.
+def sample_chair(chair: ChairModel) -> tuple[Cloud, float]:
+    """Return the surface of a chair, and the contrast between its yaws.
 
-    ``contrast`` is the mean difference, in grey levels, between the image at yaw 0° and that at 45° or 90°, whichever
-    is smaller.
+    The contrast is the mean difference, in grey levels, between the image at yaw 0° and that at 45° or 90°, whichever
+    is smaller. A stool that looks the same after a quarter turn is not rendered.
     """
-
-    cloud: Cloud
-    contrast: float
-
-    @property
-    def is_yaw_visible(self) -> bool:
-        """Whether the chair is rendered. A stool that looks the same after a quarter turn is not."""
-        return self.contrast > _MIN_CONTRAST
-
-
-def sample_chair(chair: ChairModel) -> ChairSurface:
-    """Read a chair and compute the contrast between its yaws."""
     cloud = sample_surface(read_mesh(chair))
     front, half, side = (draw_picture(cloud, yaw).astype(np.float64) for yaw in (0.0, 45.0, 90.0))
-    return ChairSurface(cloud, float(min(np.abs(front - half).mean(), np.abs(front - side).mean())))
+    return cloud, float(min(np.abs(front - half).mean(), np.abs(front - side).mean()))
 
 
 def draw_yaws(chair: ChairModel, angles: tuple[int, int]) -> NDArray[np.float64]:
@@ -117,11 +97,11 @@ def render_chairs(chairs: list[ChairModel], angles: tuple[int, int]) -> Arrays:
     images = np.empty((len(chairs) * per_chair, 3, SIZE, SIZE), np.uint8)
     rendered: list[ChairModel] = []
     for chair in chairs:
-        surface = sample_chair(chair)
-        if surface.is_yaw_visible:
+        cloud, contrast = sample_chair(chair)
+        if contrast > _MIN_CONTRAST:
             start = len(rendered) * per_chair
             for row, yaw in enumerate(draw_yaws(chair, angles), start):
-                images[row] = draw_picture(surface.cloud, yaw)
+                images[row] = draw_picture(cloud, yaw)
             rendered.append(chair)
     if not rendered:
         raise InputError(f"none of {len(chairs)} chairs has a visible yaw; use the models of: {INSTALL}")
