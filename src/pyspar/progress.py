@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -25,37 +25,45 @@ def progress_bar(
     """Yield a function that reports the finished units of a task.
 
     ``show=None`` shows a bar after two seconds if stderr is a terminal and rich is installed. True shows it at once, or
-    about ten lines of text if stderr is not a terminal. False shows nothing.
+    about ten lines of text if there can be no bar. False shows nothing.
     """
     stderr = sys.stderr  # None in a program without a console
-    if show is False or stderr is None or not (show or stderr.isatty()):
+    has_bar = stderr is not None and stderr.isatty() and find_spec("rich") is not None
+    if show is False or stderr is None or not (show or has_bar):
         yield lambda done, total=None, **details: None
         return
-    if not stderr.isatty() or find_spec("rich") is None:
-        with _lines(title, total, unit, print_line=lambda line: stderr.write(f"{line}\n"), wanted=bool(show)) as report:
-            yield report
+    if not has_bar:
+        last, everything = 0, total
+
+        def write_line(done: float, total: float | None = None, **details: str) -> None:
+            nonlocal last
+            part = int(done * LOG_LINES / (total or everything or 0)) if total or everything else 0
+            if part > last:
+                last = part
+                stderr.write(f"{title}: {_describe(done, total or everything, unit, details)}\n")
+
+        stderr.write(f"{title}: started\n")
+        yield write_line
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[text]}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    texts = (TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[text]}"))
+    columns = (next(texts), BarColumn(), next(texts), TimeElapsedColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task, due = bar.add_task(title, total=total, text=""), time.monotonic() + (0.0 if show else DELAY)
+    task = bar.add_task(title, total=total, text="")
+    timer = threading.Timer(0.0 if show else DELAY, bar.start)  # also for work that reports nothing
+    timer.daemon = True
+    timer.start()
 
     def advance(done: float, total: float | None = total, **details: str) -> None:
         bar.update(task, completed=done, total=total, text=_describe(done, total, unit, details))
-        if time.monotonic() >= due:
-            bar.start()  # does nothing if the bar is shown already
 
     try:
         yield advance
     finally:
+        timer.cancel()
+        timer.join()
         bar.stop()
 
 
@@ -72,25 +80,6 @@ def track(
         for done, item in enumerate(items, start=1):
             yield item
             advance(done)
-
-
-@contextmanager
-def _lines(
-    title: str, total: float | None, unit: str, *, print_line: Callable[[str], object], wanted: bool
-) -> Iterator[Advance]:
-    """Yield a function that prints a line at each tenth of the total."""
-    last = 0
-
-    def advance(done: float, total: float | None = total, **details: str) -> None:
-        nonlocal last
-        part = int(done * LOG_LINES / total) if total else 0
-        if wanted and part > last:
-            last = part
-            print_line(f"{title}: {_describe(done, total, unit, details)}")
-
-    if wanted:
-        print_line(f"{title}: started")
-    yield advance
 
 
 def _describe(done: float, total: float | None, unit: str, details: dict[str, str]) -> str:

@@ -238,7 +238,7 @@ def test_a_terminal_shows_the_stages_and_gets_its_cursor_back(files, source, tar
         pass
     os.close(leader)
     assert done.returncode == 0
-    for stage in (b"reading the source", b"reading the target"):
+    for stage in (b"reading the source", b"reading the target", b"fitting and adapting"):
         assert stage in shown
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")  # the cursor is visible again
 

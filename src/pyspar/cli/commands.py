@@ -37,6 +37,7 @@ from pyspar.cli.files import (
 )
 from pyspar.errors import InputError, collect_warnings, need
 from pyspar.persist import load, write_atomically, write_model
+from pyspar.progress import progress_bar
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
@@ -62,7 +63,7 @@ def adapt(
             f"{inputs.target.where}: no labels in the column {inputs.label!r}; choose rows with spar label, and pass "
             "them with --labels"
         )
-    with collect_warnings() as notes:
+    with progress_bar("fitting and adapting"), collect_warnings() as notes:
         trained = fit(inputs, method, alpha)
         before = forecast(trained, inputs)
         models: dict[str, Any] = {}
@@ -83,8 +84,7 @@ def adapt(
         after = before if model is trained else forecast(model, inputs)
     expected = None
     if after is not None:
-        fields = {"rmse": "rmse", "interval80": "interval80", "interval95": "interval95", "source": "source_rmse"}
-        expected = {name: getattr(after, field, None) for name, field in fields.items()}
+        expected = {name: getattr(after, name, None) for name in ("rmse", "interval80", "interval95", "source_rmse")}
         expected["before"] = before.rmse if before is not None and model is not trained else None
     is_scored = not use_labels and (
         inputs.labels is not None or (inputs.is_streamed and inputs.label in inputs.target.names)
@@ -100,32 +100,24 @@ def adapt(
                 measured = {"rows": n_known, "rmse": root_mean_square(residuals[-1]), "before": first}
         if save_model is not None:
             write_model(Pipeline([("columns", inputs.columns), ("model", model)]), parts[-1])
-    findings = [
-        f"serious: {n_outside:,} of {inputs.n_target:,} predictions are far outside the range of the source's labels; "
-        "do not use them without target labels"
-    ]
+    outside = f"{n_outside:,} of {inputs.n_target:,} predictions are far outside the range of the source's labels"
     rows = count_noun(inputs.n_target, "prediction")
     return {
-        "data": describe_data(inputs),
-        "method": method,
+        "data": describe_data(inputs), "method": method,
         "assumes": "relation" if assumed == "relation" else "population",
-        "expected": expected,
-        "measured": measured,
-        "correction": correction,
-        "findings": findings if n_outside else [],
-        "notes": [*inputs.notes, *notes],
-        "output": output,
-        "model_file": save_model,
+        "expected": expected, "measured": measured, "correction": correction,
+        "findings": [f"serious: {outside}; do not use them without target labels"] if n_outside else [],
+        "notes": [*inputs.notes, *notes], "output": output, "model_file": save_model,
         "wrote": f"{output} ({rows})" if output is not None else "no predictions; use -o predictions.csv to write them",
         "saved": None if save_model is None else f"{save_model} (use it with spar predict or pyspar.load)",
-    }
+    }  # fmt: skip
 
 
 def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Result:
     """Inspect a fit on the source at the target, and write the report."""
     check_output(html, "--html", (".html",), (request.source, request.target, request.labels))
     inputs = load_inputs(request)
-    with collect_warnings() as notes:
+    with progress_bar("fitting and forecasting"), collect_warnings() as notes:
         model = fit(inputs, "bayes", alpha)
         inspected = model[-1] if inputs.is_streamed else model
         columns = list_columns(model[0], inputs.kinds)
@@ -201,20 +193,17 @@ def predict(
             ends = predict_interval(model, Z, level)
             ids = None if identity is None else table.cells[identity]
             write(name_columns(ids, identity, n, prediction, ends))
-            errors.append(prediction - (np.nan if label is None else table.known_labels(label)))
+            errors.append(prediction - (np.nan if label is None else table.labels(label)))
             n, n_missing = n + len(prediction), n_missing + int(Z.isna().sum().sum())
     residuals = np.concatenate(errors)
     n_known = int((~np.isnan(residuals)).sum())
     imputed = [f"{count_noun(n_missing, 'missing value')}: imputed by the model"] if n_missing else []
     shown = "no intervals" if ends is None else f"intervals at level {level:g}"
     return {
-        "rows": n,
-        "measured": {"rows": n_known, "rmse": root_mean_square(residuals)} if n_known else None,
-        "level": None if ends is None else level,
-        "notes": [*imputed, *notes],
-        "output": output,
+        "rows": n, "measured": {"rows": n_known, "rmse": root_mean_square(residuals)} if n_known else None,
+        "level": None if ends is None else level, "notes": [*imputed, *notes], "output": output,
         "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
-    }
+    }  # fmt: skip
 
 
 def check_outputs(request: Request, output: Path | None, level: float) -> None:
@@ -308,7 +297,7 @@ def _target_batches(inputs: Inputs) -> Iterator[tuple[Any, Any, Any]]:
     for rows, table in read_batches(inputs.target, inputs.columns, impute=inputs.request.impute, extra=extra):
         yield (
             rows,
-            table.known_labels(label) if label in extra else None,
+            table.labels(label) if label in extra else None,
             None if identity is None else table.cells[identity],
         )
 

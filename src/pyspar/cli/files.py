@@ -92,22 +92,17 @@ class Table(NamedTuple):
         words[pd.isna(words)] = np.nan
         return words
 
-    def labels(self, name: str, fix: str = "correct the labels") -> tuple[Any, list[BadCell]]:
-        """Return a column as labels, NaN where missing, and the bad cells; raise InputError if it is not numeric."""
-        kind = self.kind(name)
+    def labels(self, name: str, fix: str = "correct the labels") -> Any:
+        """Return a column as labels, NaN where missing. Bad cells raise an InputError; without ``fix`` they are NaN."""
+        kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
         if kind != "empty" and (not is_number(kind) or kind.startswith("date")):
             first = next(word for word in self.words(name) if isinstance(word, str))
-            where = describe_file(self.file.role, self.file.path, name)
             raise InputError(
-                f"{where}: labels must be numbers, got {first[:40]!r}; correct them, or choose another column"
+                f"{where}: labels must be numbers, got {first[:40]!r}; correct them, or use another column"
             )
-        return self.numbers(name, "truth" if kind == "truth" else "number")
-
-    def known_labels(self, name: str) -> Any:
-        """Return a column as labels, NaN where missing; raise InputError for bad cells."""
-        values, bad = self.labels(name)
-        if bad:
-            raise cells.bad_cells_error(bad, self.file, "correct the labels")
+        values, bad = self.numbers(name, "truth" if kind == "truth" else "number")
+        if bad and fix:
+            raise cells.bad_cells_error(bad, self.file, fix)
         return values
 
     def groups(self, name: str) -> Any:
@@ -116,9 +111,7 @@ class Table(NamedTuple):
         words, where = self.words(name), describe_file(self.file.role, self.file.path, name)
         if len(missing := np.flatnonzero(pd.isna(words)).tolist()):
             rows = describe_rows(missing, self.file.path)
-            raise InputError(
-                f"{where}: {len(missing)} groups are missing, in {rows}; name these groups, or drop the rows"
-            )
+            raise InputError(f"{where}: {len(missing)} groups are missing, in {rows}; name them, or drop the rows")
         if len(set(words)) < 2:
             raise InputError(f"{where}: --groups needs two groups, got {words[0]!r} only")
         return words
@@ -167,26 +160,20 @@ def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Select the features of a data frame and convert them to numbers and text; the first step of a saved model.
 
-    ``kinds`` has the kind of each feature, ``label`` is the label column of the source, and ``sep``, ``decimal`` and
-    ``na`` are the options with which the source was read. A missing category is a category of its own if the source has
-    missing ones, otherwise the most frequent one.
+    ``kinds`` has the kind of each feature, ``label`` is the label column of the source, and ``options`` are those with
+    which the source was read. A missing category is a category of its own if the source has missing ones, otherwise the
+    most frequent one.
     """
 
-    def __init__(self, kinds: dict[str, str], label: str, sep: str | None, decimal: str | None, na: list[str]) -> None:
-        self.kinds, self.label, self.sep, self.decimal, self.na = kinds, label, sep, decimal, na
-
-    @classmethod
-    def of(cls, kinds: dict[str, str], label: str, options: ReadOptions) -> TableColumns:
-        return cls(kinds, label, options.sep, options.decimal, list(options.na))
+    def __init__(self, kinds: dict[str, str], label: str = "", options: tuple[Any, ...] = ()) -> None:
+        self.kinds, self.label, self.options = kinds, label, options
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self.n_features_in_ = len(self.kinds)
         self.feature_names_in_ = np.array(list(self.kinds), dtype=object)
-        categories = [name for name, kind in self.kinds.items() if not is_number(kind)]
-        self.fills_ = {
-            name: MISSING_CATEGORY if X[name].isna().any() else str(X[name].value_counts().index[0])
-            for name in categories
-        }
+        self.fills_ = {}
+        for name in (name for name, kind in self.kinds.items() if not is_number(kind)):
+            self.fills_[name] = MISSING_CATEGORY if X[name].isna().any() else str(X[name].value_counts().index[0])
         return self
 
     def transform(self, X: Any) -> pd.DataFrame:
@@ -198,8 +185,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sk
         numbers = X[[name for name in self.kinds if name not in others]]
         if not others:
             return numbers
-        options = ReadOptions(self.sep, self.decimal, tuple(self.na))
-        file = RowFile(Path("X"), "rows", tuple(others), options, lambda names: iter(()))
+        file = RowFile(Path("X"), "rows", tuple(others), ReadOptions(*self.options), lambda names: iter(()))
         table = Table(file, pa.Table.from_pandas(pd.DataFrame(X[list(others)]), preserve_index=False))
         frame = convert(table, others)[0].set_axis(X.index).fillna(self.fills_)
         return pd.concat([numbers, frame], axis=1)[list(self.kinds)]
@@ -363,9 +349,8 @@ def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, l
     labels = _target_labels(target, label, request, notes)
     named = {*source.names, label, request.identity, request.groups, request.ignore, *request.drop}
     ignored |= {name: "only in the target" for name in target.names if name not in named}
-    columns = TableColumns.of(kinds, label, request.options).fit(X)
-    imputed = {}
-    missing, also_missing = X.isna().sum(), Z.isna().sum()
+    columns = TableColumns(kinds, label, tuple(request.options)).fit(X)
+    imputed, missing, also_missing = {}, X.isna().sum(), Z.isna().sum()
     for name in missing.index[(missing > 0) | (also_missing > 0)]:
         fill = columns.fills_.get(name)
         value = f"the category {fill!r}" if fill else f"the source mean {X[name].mean():.4g}"
@@ -380,10 +365,8 @@ def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, l
 def _source_labels(source: Table, label: str, request: Request) -> tuple[Any, list[str]]:
     """Return the labels of the source, with NaN and a note if rows without a label are ignored."""
     where, path = describe_file("source", source.file.path, label), source.file.path
-    values, bad = source.labels(label)
-    if bad and not (request.impute and request.drop_unlabelled):
-        fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
-        raise cells.bad_cells_error(bad, source.file, fix)
+    fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
+    values = source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
     missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
     if missing and not request.drop_unlabelled:
         raise InputError(
@@ -402,7 +385,7 @@ def _target_labels(target: Table, label: str, request: Request, notes: list[str]
     """Return the labels of the target, NaN where missing; None without labels. Text in their place is a note."""
     labels, kind = None, target.kind(label) if label in target.names else "empty"
     if is_number(kind) and not kind.startswith("date"):
-        labels = target.known_labels(label)
+        labels = target.labels(label)
     elif kind != "empty":
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
     return labels if request.labels is None else add_labels(labels, request.labels, request, label, target)
@@ -502,7 +485,7 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
     notes = [] if request.stream else ["the rows were streamed, because they need much memory: only numbers are used"]
     scaler = encoder.named_transformers_["numeric"]["scale"]
     X, Z = (scale_moments(moments, scaler.mean_, scaler.scale_) for moments in (x, z))
-    columns = TableColumns.of(kinds, label, request.options).fit(None)
+    columns = TableColumns(kinds, label, tuple(request.options)).fit(None)
     return Inputs(request, label, columns, encoder, target, x.rows, z.rows, X, None, Z, notes=notes, ignored=ignored,
                   imputed=imputed)  # fmt: skip
 
@@ -528,16 +511,14 @@ def open_for_model(
     """
     columns = model.steps[0][1] if isinstance(model, Pipeline) else None
     if isinstance(columns, TableColumns):
-        options = ReadOptions(
-            options.sep or columns.sep, options.decimal or columns.decimal, options.na or tuple(columns.na)
-        )
-        file, model = open_rows(path, options, role), model[-1]
+        merged: Any = (new or old for new, old in zip(options, columns.options))
+        file, model = open_rows(path, ReadOptions(*merged), role), model[-1]
     else:
         file = open_rows(path, options, role)
         names = list(map(str, getattr(model, "feature_names_in_", [name for name in file.names if name not in others])))
         check_features(dict.fromkeys(names, ""), file.names, file.where, "model")
         kinds = {name: "number" if kind == "empty" else kind for name, kind in first_kinds(file, names).items()}
-        columns = TableColumns.of(kinds, "", options)
+        columns = TableColumns(kinds, "", tuple(options))
         columns.fills_ = {}
     check_features(columns.kinds, file.names, file.where, "model")
     return file, columns, model
@@ -555,11 +536,8 @@ def load_for_model(model: Any, request: Request) -> tuple[Inputs, Any]:
     check_column(request.identity, "--id", file.names, file.where)
     target = read_table(file)
     Z, notes = convert(target, columns.kinds, impute=request.impute)
-    labels = _target_labels(target, label, request, notes)
-    Z = columns.transform(Z)
-    return Inputs(
-        request, label, columns, None, file, 0, len(Z), None, None, Z, None, labels, target.cells, notes
-    ), inner
+    rest = {"labels": _target_labels(target, label, request, notes), "target_cells": target.cells, "notes": notes}
+    return Inputs(request, label, columns, None, file, 0, len(Z), None, None, columns.transform(Z), **rest), inner
 
 
 def check_output(path: Path | None, option: str, suffixes: Sequence[str], inputs: Sequence[Path | None]) -> None:
@@ -642,9 +620,13 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     for name in (ROW, label):
         if name not in table.names:
             raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
-    values, (rows, bad) = table.known_labels(label), table.numbers(ROW)
-    rows = rows.copy()
-    known, n_rows, identity = np.flatnonzero(~np.isnan(values)), len(target.cells), str(request.identity)
+    values, (rows, bad) = table.labels(label), table.numbers(ROW)
+    rows, known, n_rows, identity = (
+        rows.copy(),
+        np.flatnonzero(~np.isnan(values)),
+        len(target.cells),
+        str(request.identity),
+    )
     if not len(known):
         raise InputError(f"{describe_file('labels', path, label)}: all {len(values)} labels are empty; fill them in")
     ids = pd.Index(_ids(target, identity)) if identity in table.names and identity in target.names else pd.Index([0, 0])

@@ -100,6 +100,7 @@ def print_lines(lines: Iterable[tuple[str, str]]) -> None:
 def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of the result of a command, in the order in which a reader needs them."""
     data = result.get("data") or {}
+    yield from _list_first("findings", result.get("findings", ()))
     if data:
         yield "rows", f"{data['source_rows']:,} source, {data['target_rows']:,} target"
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in data["columns"].items() if count)
@@ -110,7 +111,7 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
     if forecast := result.get("expected"):
         before = f"{format_number(forecast['before'])} before adapting, " if forecast.get("before") else ""
-        source = f"; {format_number(forecast['source'])} on source rows" if forecast.get("source") else ""
+        source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast.get("source_rmse") else ""
         interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast.get("interval95") else ""
         yield "expected", f"{before}{format_number(forecast['rmse'])}{interval} RMSE on the target{source}"
     if measured := result.get("measured"):
@@ -123,10 +124,9 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
             errors = ", ".join(f"{name} {format_number(error)}" for name, error in correction["candidates"].items())
             text += f"; chosen assumption: {correction['chosen']} (RMSE on the labels before the correction: {errors})"
         yield "corrected", text
-    yield from _list_first(
-        "label first", [f"{each['name']}: {each['reason']}" for each in result.get("label_rows", ())], 10**6
-    )
-    for label in ("findings", "imputed", "ignored", "note"):
+    chosen = [f"{each['name']}: {each['reason']}" for each in result.get("label_rows", ())]
+    yield from _list_first("label first", chosen, len(chosen))
+    for label in ("imputed", "ignored", "note"):
         texts = result.get("notes" if label == "note" else label) or data.get(label) or ()
         texts = [f"{name}: {text}" for name, text in texts.items()] if isinstance(texts, dict) else texts
         yield from _list_first(label, texts)
