@@ -14,7 +14,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 
 SHARED = {"errors", "progress", "terminal", "text", "wording"}
-OLD = {"io", "inspection", "reporting"}
+OLD = {"io"}
 """Temporary: packages that smaller ones replace. ARCHITECTURE.md does not list them."""
 NUMERIC = {"numpy", "scipy"}
 LOWER = {"core", "sources", "estimators", "persist", "shared", "io"}
@@ -28,20 +28,18 @@ MAY = {
     "cells": ({"shared"}, {"numpy", "pyarrow"}),
     "sources": ({"core", "io", "cells", "persist", "shared"}, NUMERIC | {"pandas", "pyarrow", "dask", "torch"}),
     "estimators": ({"core", "sources", "shared"}, NUMERIC | {"sklearn"}),
-    "inspection": (LOWER, {"numpy", "sklearn"}),
-    "reporting": (LOWER | {"__init__", "inspection"}, {"scipy", "jinja2", "markupsafe", "matplotlib"}),
-    "report": (LOWER | {"__init__"}, NUMERIC | {"sklearn", "jinja2", "markupsafe", "matplotlib"}),
+    "report": (LOWER, NUMERIC | {"sklearn", "jinja2"}),
     "nn": ({"core", "sources", "estimators", "persist", "shared"}, NUMERIC | {"torch"}),
     "paper": (
         LOWER | {"__init__", "theory", "nn"},
         NUMERIC | {"pandas", "sklearn", "joblib", "threadpoolctl", "torch", "optuna", "matplotlib", "rich", "typer"},
     ),
     "cli": (
-        LOWER | {"__init__", "cells", "report", "reporting", "nn", "paper"},
+        LOWER | {"__init__", "cells", "report", "nn", "paper"},
         {"numpy", "pandas", "pyarrow", "sklearn", "rich", "typer"},
     ),
     "__main__": ({"cli", "shared"}, set()),
-    "__init__": (LOWER | {"inspection", "reporting", "report"}, set()),
+    "__init__": (LOWER | {"report"}, set()),
 }
 
 

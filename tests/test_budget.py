@@ -59,7 +59,7 @@ def outside_paper() -> int:
 PACKAGES = {
     "`core/`, `theory.py`": (("core", "theory.py"), 2_400),
     "`estimators/`": (("estimators",), 2_200),
-    "`report/`": (("report", "inspection", "reporting"), 1_100),
+    "`report/`": (("report",), 1_100),
     "`sources/`": (("sources",), 800),
     "`nn/`": (("nn",), 1_500),
 }

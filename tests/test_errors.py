@@ -1,6 +1,5 @@
 """``need`` names the package that is missing and the pip command that installs it, and ``warn`` the caller's line."""
 
-import copy
 import subprocess
 import sys
 
@@ -50,7 +49,7 @@ def test_an_error_that_a_stop_caused_is_reported_as_a_stop(capsys):
     assert "internal error" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("call", ["adapt", "adapted", "report", "expected_rmse", "fit"])
+@pytest.mark.parametrize("call", ["adapt", "inspect", "expected_rmse", "fit"])
 def test_a_warning_names_the_file_of_the_caller(call):
     rng = np.random.default_rng(0)
     X, Z, y = rng.normal(size=(60, 2)), rng.normal(size=(20, 2)), rng.normal(size=60)
@@ -58,9 +57,8 @@ def test_a_warning_names_the_file_of_the_caller(call):
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     kinds = make_pipeline(encoder, pyspar.BayesSpARRegressor()).fit(np.repeat([["a"], ["b"]], 30, axis=0), y)
     calls = {
-        "adapt": lambda: model.adapt(Z, dict.fromkeys(range(9), 1.0)),
-        "adapted": lambda: copy.copy(model).adapt(Z, dict.fromkeys(range(9), 1.0)),
-        "report": lambda: pyspar.report(model, Z, sample_weight=np.full(20, 1e-3)),
+        "adapt": lambda: model.adapt(Z, sample_weight=np.full(20, 1e-3)),
+        "inspect": lambda: pyspar.inspect(model, Z, sample_weight=np.full(20, 1e-3)),
         "expected_rmse": lambda: pyspar.expected_rmse(kinds, [["c"]] * 20),
         "fit": lambda: make_pipeline(pyspar.SpARRegressor()).fit(X[:3], y[:3]),  # through scikit-learn
     }

@@ -68,8 +68,7 @@ def fitted(rng):
     ("module", "extra", "call"),
     [
         ("skops.io", "cli", lambda model, X, path: pyspar.save(model, path / "m.skops")),
-        ("jinja2", "report", lambda model, X, path: pyspar.report(model, X).save(path / "r.html")),
-        ("matplotlib", "report", lambda model, X, path: pyspar.report(model, X).save(path / "r.html")),
+        ("jinja2", "report", lambda model, X, path: pyspar.inspect(model, X).save(path / "r.html")),
         ("torch", "torch", lambda model, X, path: pyspar.nn.adapt_head),
     ],
 )

@@ -149,14 +149,14 @@ def forecast_unlabelled(X: Any, y: NDArray[np.float64], Z: Any) -> tuple[dict[st
         BOOSTING: HistGradientBoostingRegressor(random_state=0),
     }
     for name, model in models.items():
-        inspection = inspect(model.fit(X, y), Z, source=(X, y))
-        forecasts[name] = inspection.outputs[0].expected
+        report = inspect(model.fit(X, y), Z, source=(X, y))
+        forecasts[name] = report.outputs[0].forecast
     models[UNADAPTED] = BayesSpARRegressor().fit(X, y)
     models[SPAR] = adapt_pipeline(make_pipeline(StandardScaler(), SpARRegressor()).fit(X, y), Z)
     models[OURS] = models[UNADAPTED].adapted(Z)
     for name in (SPAR, UNADAPTED, OURS):
         forecasts[name] = expected_rmse(models[name], Z)
-    return models, forecasts, inspection.separation.auc
+    return models, forecasts, report.separation.auc
 
 
 def run_demo(data: Traffic) -> Story:

@@ -42,16 +42,16 @@ targets = {
 }
 
 # %%
-# ``pyspar.inspect`` with ``source=`` accepts any regressor. It estimates the error at home by cross-validation on the
-# source. It also measures how well source and target rows can be distinguished. The interval is calibrated on real
+# ``pyspar.inspect`` with ``source=`` accepts any regressor. It estimates the error on the source by cross-validation.
+# It also measures how well source and target rows can be distinguished. The interval is calibrated on real
 # shifts with a similar separation.
 
 results = {}
 for name, target in targets.items():
     target = np.asarray(target)
     model = HistGradientBoostingRegressor(random_state=0).fit(X[~target], y[~target])
-    inspection = pyspar.inspect(model, X[target], source=(X[~target], y[~target]))
-    results[name] = inspection, rmse(y[target], model.predict(X[target]))
+    report = pyspar.inspect(model, X[target], source=(X[~target], y[~target]))
+    results[name] = report, rmse(y[target], model.predict(X[target]))
 
 print(results["spring and summer"][0])
 
@@ -59,11 +59,10 @@ print(results["spring and summer"][0])
 # Forecast and truth
 # ------------------
 
-for name, (inspection, error) in results.items():
-    low, high = inspection.outputs[0].expected.interval95
-    print(
-        f"{name:>24}: {inspection.outputs[0].home:5,.0f} at home, 95 %: {low:5,.0f} to {high:6,.0f}, true {error:5,.0f}"
-    )
+for name, (report, error) in results.items():
+    low, high = report.outputs[0].forecast.interval95
+    source = report.outputs[0].source_rmse
+    print(f"{name:>24}: {source:5,.0f} on the source, 95 %: {low:5,.0f} to {high:6,.0f}, true {error:5,.0f}")
 
 # %%
 # * The random third is the control. Source and target cannot be distinguished, and the interval is narrow.
@@ -74,8 +73,7 @@ for name, (inspection, error) in results.items():
 #   uses only the features can detect this. Ten labels are enough to detect and correct it: :ref:`the next example with
 #   this table <example-correction>`.
 #
-# For this reason, ``inspect`` never reports without labels that a model is safe. Its verdict includes the share of real
-# shifts with the same outcome in which the error was large:
+# For this reason, ``inspect`` never reports without labels that a model is safe, and says what it cannot know:
 
 print(results["the year 2012"][0])
 
@@ -83,13 +81,13 @@ print(results["the year 2012"][0])
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 figure, axis = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
-for place, (inspection, error) in enumerate(results.values()):
-    output = inspection.outputs[0]
-    axis.plot(output.expected.interval95, [place, place], color=BLUE, lw=3, alpha=0.35, solid_capstyle="butt")
-    axis.plot(output.expected.interval80, [place, place], color=BLUE, lw=8, alpha=0.45, solid_capstyle="butt")
-    axis.plot(output.home, place, "|", color="black", ms=14, mew=2)
+for place, (report, error) in enumerate(results.values()):
+    output = report.outputs[0]
+    axis.plot(output.forecast.interval95, [place, place], color=BLUE, lw=3, alpha=0.35, solid_capstyle="butt")
+    axis.plot(output.forecast.interval80, [place, place], color=BLUE, lw=8, alpha=0.45, solid_capstyle="butt")
+    axis.plot(output.source_rmse, place, "|", color="black", ms=14, mew=2)
     axis.plot(error, place, "o", color=ORANGE, ms=8)
-axis.plot([], [], "|", color="black", ms=14, mew=2, label="error at home")
+axis.plot([], [], "|", color="black", ms=14, mew=2, label="error on the source")
 axis.plot([], [], color=BLUE, lw=8, alpha=0.6, label="forecast: 80 %, 95 % (thin)")
 axis.plot([], [], "o", color=ORANGE, ms=8, label="truth")
 axis.set_yticks(range(len(results)), [name.replace(" and ", "\nand ").replace(" of ", "\nof ") for name in results])

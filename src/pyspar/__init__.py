@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspar.estimators.labels import rows_to_label
     from pyspar.estimators.pipelines import adapt_pipeline, expected_rmse, predict_interval
     from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
-    from pyspar.inspection import Inspection, inspect
     from pyspar.persist import load, save
-    from pyspar.reporting import Report, report
+    from pyspar.report.inspect import inspect
+    from pyspar.report.shift_report import ShiftReport
 
 __version__ = "0.2.0"
 
@@ -32,10 +32,9 @@ _HOME = {
     "BayesSpARRegressor": "pyspar.estimators.spar",
     "ColumnAligner": "pyspar.estimators.align",
     "InputError": "pyspar.errors",
-    "Inspection": "pyspar.inspection",
     "MissingExtraError": "pyspar.errors",
     "Moments": "pyspar.core.moments",
-    "Report": "pyspar.reporting",
+    "ShiftReport": "pyspar.report.shift_report",
     "SpARRegressor": "pyspar.estimators.spar",
     "SparWarning": "pyspar.errors",
     "Spectrum": "pyspar.core.spectrum",
@@ -43,10 +42,9 @@ _HOME = {
     "adapt_pipeline": "pyspar.estimators.pipelines",
     "align": "pyspar.estimators.align",
     "expected_rmse": "pyspar.estimators.pipelines",
-    "inspect": "pyspar.inspection",
+    "inspect": "pyspar.report.inspect",
     "load": "pyspar.persist",
     "predict_interval": "pyspar.estimators.pipelines",
-    "report": "pyspar.reporting",
     "rows_to_label": "pyspar.estimators.labels",
     "save": "pyspar.persist",
 }
@@ -59,10 +57,9 @@ __all__ = [
     "BayesSpARRegressor",
     "ColumnAligner",
     "InputError",
-    "Inspection",
     "MissingExtraError",
     "Moments",
-    "Report",
+    "ShiftReport",
     "SpARRegressor",
     "SparWarning",
     "Spectrum",
@@ -74,7 +71,6 @@ __all__ = [
     "inspect",
     "load",
     "predict_interval",
-    "report",
     "rows_to_label",
     "save",
 ]

@@ -45,8 +45,7 @@ def make_call(number, data, fitted, folder):
     kind = number % 40
     path = folder / f"{threading.get_ident()}-{number}"
     if kind == 0:
-        inspection = inspect(fitted, Z)
-        return np.array([forecast.rmse for forecast in inspection.outputs[0].forecasts])
+        return np.array([model.rmse for model in inspect(fitted, Z).outputs[0].models])
     if number == 1:
         pyspar.save(fitted, path.with_suffix(".skops"))
         return numbers_of(pyspar.load(path.with_suffix(".skops")))

@@ -39,15 +39,15 @@ def mixed_columns(names):
 
 def any_model(names):
     def contains(name):
-        inspection, error = names["results"][name]
-        low, high = inspection.outputs[0].expected.interval95
+        report, error = names["results"][name]
+        low, high = report.outputs[0].forecast.interval95
         return low <= error <= high
 
     control, year = (names["results"][name][0] for name in ("random third of the days", "the year 2012"))
     assert control.outcome == year.outcome == "no-shift"
     assert contains("random third of the days")
     assert not contains("the year 2012")
-    widths = [np.divide(*run.outputs[0].expected.interval95[::-1]) for run, _ in names["results"].values()]
+    widths = [np.divide(*run.outputs[0].forecast.interval95[::-1]) for run, _ in names["results"].values()]
     assert min(widths[1:3]) > max(widths[0], widths[3])  # shifts that are found have wider intervals
 
 

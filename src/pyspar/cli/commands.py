@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +125,8 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
     with write_atomically(*([] if html is None else [html])) as parts:
         for part in parts:
-            if hasattr(report, "save"):
-                report.save(part)
-            else:  # temporary: until the report saves itself
-                from pyspar.reporting import Report
-
-                Report(report, inputs.label).save(part)
+            title = f"{inputs.label}: {request.source.name} → {request.target.name}"
+            replace(report, title=title, notes=(*inputs.notes, *notes)).save(part)
     wrote = None if html is None else str(html)
     return {"report": report, "data": describe_data(inputs), "notes": [*inputs.notes, *notes], "wrote": wrote}
 

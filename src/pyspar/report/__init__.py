@@ -1,0 +1,1 @@
+"""``inspect`` measures, ``judge`` decides, ``shift_report`` holds numbers and sentences, ``page`` renders the HTML."""

@@ -1,0 +1,292 @@
+"""Decide about one output: the better model, the outcome, the findings, and one advice that agrees with all of them.
+
+Labels overrule forecasts. If every target row is labelled, the smaller measured error decides. Otherwise two models are
+compared by the paired differences of their squared errors on the same rows, because both share the noise of the labels.
+No advice contradicts a serious finding: a model is kept only if there is none, and adapted only if each serious finding
+is about the model before adapting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaincinv, stdtrit
+
+from pyspar.core.forecast import Interval
+from pyspar.core.moments import Vector
+from pyspar.core.separation import Separation
+from pyspar.errors import collect_warnings
+from pyspar.estimators.calibration import EXCESS, Outcome, judge_outcome
+from pyspar.estimators.correction import TargetCorrection
+from pyspar.report.shift_report import (
+    LABELS_TO_DECIDE,
+    Advice,
+    ColumnDrift,
+    Correction,
+    Finding,
+    ModelErrors,
+    OutputReport,
+    Severity,
+)
+
+SERIOUS_RATIO = 2.0  # harm is serious if the error on the target is this many times the source RMSE
+MIN_LABELS, MAX_CORRECTION_LABELS = 3, 100
+"""``TargetCorrection`` needs three labels. With more than 100 it would take longer than everything else."""
+OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE, SERIOUS_UNSEEN_SHARE, SERIOUS_IMPLAUSIBLE_SHARE = 0.01, 0.25, 0.1, 0.05
+MAX_MEAN_SHIFT = 3.0  # a column is reported if its mean moves by more than this many source standard deviations
+FAR_RANGE_SHARE, FAR_DEVIATIONS = 0.5, 6.0
+"""A prediction is implausible if it is outside the range of the source labels by half of the range, or, if the range is
+unknown, six standard deviations from the mean; or negative if no source label is."""
+ROUNDING_SHARE, MEAN_ROUNDING = 1e-6, 1e-13
+"""Errors below these shares of the labels' standard deviation and mean are rounding errors (float32 has 7 digits)."""
+
+
+@dataclass(frozen=True)
+class SourceLabel:
+    """One label of the source: its RMSE in distribution, mean, standard deviation and range (None if unknown)."""
+
+    rmse: float
+    mean: float
+    std: float
+    range: Interval | None = None
+
+    @property
+    def rounding(self) -> float:
+        """The error up to which predictions agree with labels."""
+        return ROUNDING_SHARE * self.std + MEAN_ROUNDING * abs(self.mean)
+
+    def ratio(self, rmse: float) -> float:
+        """Return an error relative to the source RMSE; smaller errors than rounding count as rounding."""
+        least = max(self.rmse, self.rounding)
+        return max(rmse, self.rounding) / least if least > 0.0 else 1.0 if rmse == 0.0 else math.inf
+
+    @property
+    def plausible(self) -> Interval:
+        """The interval of plausible predictions."""
+        if self.range is None:
+            return self.mean - FAR_DEVIATIONS * self.std, self.mean + FAR_DEVIATIONS * self.std
+        low, high = self.range
+        margin = FAR_RANGE_SHARE * (high - low)
+        return low - margin if low < 0.0 else max(low - margin, 0.0), high + margin
+
+    def find_implausible(self, predictions: Vector) -> Any:
+        """Return the rows whose predictions no source label resembles, the worst first.
+
+        >>> SourceLabel(1.0, 5.0, 2.0, (1.0, 9.0)).find_implausible(np.array([3.0, -1.0, 40.0]))
+        array([2, 1])
+        """
+        distance = np.maximum(self.plausible[0] - predictions, predictions - self.plausible[1])
+        far = np.flatnonzero((distance > 0.0) & (self.std > 0.0))
+        return far[np.argsort(-distance[far], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that may be recommended: its forecast, and its predictions of the target rows if they are in memory.
+
+    ``model_rmse`` is the expected RMSE if the relation stays; models without such a theory have the source RMSE.
+    """
+
+    name: str
+    forecast: Any  # rmse, interval80 and interval95
+    model_rmse: float
+    predictions: Vector | None
+    model: Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is known about the target, for all outputs.
+
+    ``unseen`` has the rows with unseen categories, their number among all rows, and the categories of each column.
+    """
+
+    n_target: float
+    separation: Separation
+    drift: tuple[ColumnDrift, ...]
+    outside: float = 0.0  # the share of its variation outside the span of the source
+    unseen: Mapping[str, Any] | None = None
+
+    @property
+    def has_many_unseen(self) -> bool:
+        return self.unseen is not None and self.unseen["rows"] >= SERIOUS_UNSEEN_SHARE * self.unseen["total"]
+
+    def find_problems(self, *, is_settled: bool = False) -> list[Finding]:
+        """Return the findings about the features; none is serious if labels of all rows settle the matter."""
+
+        def grade(is_serious: bool) -> Severity:
+            return "serious" if is_serious and not is_settled else "warning"
+
+        moved = [(c.name, abs(c.mean_shift)) for c in self.drift if MAX_MEAN_SHIFT < abs(c.mean_shift) < math.inf]
+        moved.sort(key=lambda pair: -pair[1])
+        constant = [column.name for column in self.drift if column.is_constant]
+        found = [
+            self.unseen and Finding("SPAR014", grade(self.has_many_unseen), self.unseen),
+            self.outside >= OUTSIDE_SHARE
+            and Finding("SPAR003", grade(self.outside >= SERIOUS_OUTSIDE_SHARE), {"outside": self.outside}),
+            constant and Finding("SPAR004", "warning", {"columns": constant}),
+            moved and Finding("SPAR009", "warning", {"columns": moved, "limit": MAX_MEAN_SHIFT}),
+        ]
+        return [finding for finding in found if isinstance(finding, Finding)]
+
+
+def measure_rmse(errors: Vector) -> tuple[float, Interval]:
+    """Return the RMSE of errors and a 95 % interval for all rows, if these rows were drawn at random from them.
+
+    A chi-squared variable with 2 n / c degrees of freedom varies like the mean of n squared errors with the squared
+    coefficient of variation c. Few rows rarely contain the largest error, so the upper end counts it twice.
+    """
+    squares, ends = np.square(errors), []
+    for values, tail in ((squares, 0.975), (np.append(squares, squares.max()), 0.025)):
+        mean = values.mean()
+        variation = float((values / mean).var(ddof=1)) if mean > 0.0 and len(values) > 1 else 0.0
+        half = len(errors) / max(variation, 2.0)
+        quantile = float(gammaincinv(half, tail))
+        ends.append(math.sqrt(mean * half / quantile) if quantile > 0.0 else math.inf)
+    return math.sqrt(squares.mean()), (ends[0], ends[1])
+
+
+def choose_model(candidates: Sequence[Candidate], labels: Vector | None, rounding: float = 0.0) -> Candidate:
+    """Return the model to use.
+
+    Without labels this is the last one (the adapted model) unless its expected error is larger. Labels overrule the
+    forecast if the paired difference of squared errors differs from zero at the level of 5 %, or if all are known.
+    """
+    first, last = candidates[0], candidates[-1]
+    chosen = last if last.model_rmse <= first.model_rmse * (1.0 + 1e-9) else first
+    if labels is None or first.predictions is None or last.predictions is None:
+        return chosen
+    gain = (np.square(labels - first.predictions) - np.square(labels - last.predictions))[np.isfinite(labels)]
+    n, noise = len(gain), rounding**2
+    if n < len(labels):
+        noise = stdtrit(n - 1, 0.975) * gain.std(ddof=1) / math.sqrt(n) if n >= MIN_LABELS else math.inf
+    mean = float(gain.sum()) / max(n, 1)
+    return chosen if abs(mean) <= noise else last if mean > 0.0 else first
+
+
+def judge_output(
+    name: str,
+    candidates: Sequence[Candidate],
+    source: SourceLabel,
+    target: Target,
+    *,
+    labels: Vector | None = None,
+    rows: Any = None,
+    can_forecast: bool = True,
+    **context: Any,
+) -> OutputReport:
+    """Return the report of one output.
+
+    ``labels`` are those of the target rows, NaN where unknown, and ``rows`` the rows if a correction can use them.
+    ``can_forecast`` is whether the models have a theory of their error on the target. ``context`` are further numbers
+    of the headline, ``directions``, and in ``change`` what adapting changes.
+    """
+    directions, change = context.pop("directions", ()), context.pop("change", None)
+    model = choose_model(candidates, labels, source.rounding)
+    first, ratio = candidates[0], source.ratio
+    errors = {one.name: _measure(one, labels) for one in candidates}
+    own, n_labels = errors[model.name], 0 if labels is None else int(np.isfinite(labels).sum())
+    is_all = labels is not None and n_labels == len(labels)
+
+    def expect(candidate: Candidate) -> Outcome:
+        rmse, unseen = ratio(candidate.model_rmse), target.has_many_unseen
+        about: dict[str, Any] = {"separation": target.separation, "outside": target.outside, "unseen": unseen}
+        return judge_outcome(model_rmse=rmse, source_rmse=1.0, **about)
+
+    outcome = expect(model)
+    if target.separation.found and expect(first) == "hurts":
+        outcome = "hurts"
+    shown, verdict = errors[first.name] if outcome == "hurts" else own, ""
+    numbers = {
+        **context, "model": shown.name, "rmse": shown.rmse, "interval95": shown.interval95, "ratio": ratio(shown.rmse),
+        "source_rmse": source.rmse, "outside": target.outside, "p_value": target.separation.p_value,
+        "matched": target.separation.matched,
+    }  # fmt: skip
+    harm = ratio(first.model_rmse)
+    if own.measured is not None:
+        harm, (low, high) = ratio(own.measured), own.measured95 or (0.0, 0.0)
+        # The labelled rows may be easy ones if their error is below the interval of the forecast and both overlap.
+        is_easy = own.measured < own.interval95[0] <= high and not is_all
+        verdict = "inconclusive" if ratio(high) > EXCESS else "easy" if is_easy else "confirmed"
+        verdict = "few" if n_labels < LABELS_TO_DECIDE and not is_all else verdict
+        if ratio(low) > EXCESS:
+            verdict = outcome = "hurts"
+        elif verdict != "few" and not (outcome == "hurts" and harm > EXCESS):
+            outcome = "no-shift" if outcome == "no-shift" else "unverified"
+        numbers |= {
+            "model": own.name, "verdict": verdict, "n_labels": n_labels, "is_all": is_all, "measured": own.measured,
+            "measured95": own.measured95, "ratio": harm, "is_rounding": own.measured <= source.rounding,
+        }  # fmt: skip
+    is_confirmed, is_settled = verdict == "confirmed", verdict == "confirmed" and is_all
+    if verdict not in ("", "hurts"):
+        numbers["responsible"] = ()  # the labels show no increase
+    mild: dict[Outcome, Severity] = {"no-shift": "info", "unverified": "warning"}
+    severity = mild.get(outcome, "warning" if outcome == "hurts" and harm < SERIOUS_RATIO else "serious")
+    if is_confirmed:  # a small error of a transformed label may be a large one of the label
+        severity = "info" if context["is_transformed"] else "good"
+    codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
+    findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
+    if model.predictions is not None and len(far := source.find_implausible(model.predictions)):
+        share = len(far) / len(model.predictions)
+        details = {
+            "model": model.name, "n": len(far), "total": len(model.predictions), "share": share,
+            "limits": source.plausible, "worst": float(model.predictions[far[0]]), "rows": far[:5].tolist(),
+        }  # fmt: skip
+        is_serious = share >= SERIOUS_IMPLAUSIBLE_SHARE and not is_settled
+        findings.append(Finding("SPAR018", "serious" if is_serious else "warning", details))
+    if change is not None and change["change"] > source.rounding:
+        findings.append(Finding("SPAR008", "info", change))
+    correction = None
+    if rows is not None and labels is not None and MIN_LABELS <= n_labels <= MAX_CORRECTION_LABELS and not is_all:
+        with collect_warnings():
+            fixed = TargetCorrection(model.model).fit(rows, labels)
+        correction = _summarise(fixed.expected_rmse(), fixed.drift_)
+        findings.append(Finding("SPAR020", "info", vars(correction)))
+
+    # SPAR001 is about the model before adapting, so adapting answers it if the adapted model is not expected to suffer.
+    is_fixed = model is not first and expect(model) != "hurts"
+    serious = {f.code for f in (*findings, *target.find_problems(is_settled=is_settled)) if f.severity == "serious"}
+    is_unsafe = bool(serious - ({"SPAR001"} if is_fixed else set()))
+    has_enough = is_all or n_labels >= LABELS_TO_DECIDE or (n_labels >= MIN_LABELS and outcome == "hurts")
+    is_open = {"unknown": True, "hurts": not is_fixed, "unverified": not can_forecast}.get(outcome, False)
+    if has_enough and not is_confirmed:
+        advice = Advice.CORRECT
+    elif is_unsafe or (is_open and not is_confirmed):
+        advice = Advice.LABEL
+    else:
+        advice = Advice.KEEP if model is first else Advice.ADAPT
+    return OutputReport(
+        name=name, outcome=outcome, severity=severity, source_rmse=source.rmse, models=tuple(errors.values()),
+        recommended=model.name, advice=advice, n_labels=n_labels, confirmed=is_confirmed, correction=correction,
+        responsible=context["responsible"], directions=directions,
+        findings=tuple(sorted((replace(f, output=name) for f in findings), key=lambda finding: finding.rank)),
+    )  # fmt: skip
+
+
+def _measure(model: Candidate, labels: Vector | None) -> ModelErrors:
+    """Return the forecast of a model and its error on the labels."""
+    forecast, measured = model.forecast, dict[str, Any]()
+    if model.predictions is not None and labels is not None and np.isfinite(labels).any():
+        errors = (labels - model.predictions)[np.isfinite(labels)]
+        rmse, interval = measure_rmse(errors)
+        measured = {"measured": rmse, "measured95": (rmse, rmse) if len(errors) == len(labels) else interval}
+    return ModelErrors(model.name, forecast.rmse, forecast.interval80, forecast.interval95, **measured)
+
+
+def judge_correction(method: str, name: str, forecast: Any, drift: Any) -> OutputReport:
+    """Return the report of one output of a TargetCorrection, whose forecast contains the labels."""
+    own, model = _summarise(forecast, drift), f"{method} corrected"
+    return OutputReport(
+        name=name, outcome="unverified", severity="info", source_rmse=math.nan, recommended=model, advice=Advice.KEEP,
+        models=(ModelErrors(model, own.rmse, own.interval80, own.interval95),), n_labels=int(own.n_labels),
+        confirmed=True, correction=own, findings=(Finding("SPAR022", "info", {"model": method, **vars(own)}, name),),
+    )  # fmt: skip
+
+
+def _summarise(forecast: Any, drift: Any) -> Correction:
+    own = forecast.rmse, forecast.interval80, forecast.interval95, forecast.rmse_uncorrected, forecast.n_labels
+    return Correction(*own, getattr(drift, "probability", None))

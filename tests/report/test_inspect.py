@@ -1,0 +1,273 @@
+"""``inspect`` of every kind of model and target, compared with independent computations."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
+from sklearn.metrics import root_mean_squared_error
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, TargetCorrection, inspect
+from pyspar.report.shift_report import Advice
+
+REGRESSORS = [SpARRegressor, BayesSpARRegressor]
+
+
+def make_data(n=400, m=300, d=4, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    return X, X @ np.linspace(1.0, 2.0, d) + noise * rng.normal(size=n), Z
+
+
+def codes(report):
+    return {finding.code: finding for finding in report.findings}
+
+
+class Predicts:
+    """An object with ``predict`` that scikit-learn knows nothing about."""
+
+    def __init__(self, coef):
+        self.coef = np.asarray(coef)
+
+    def predict(self, X):
+        return np.asarray(X) @ self.coef
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_the_forecasts_are_those_of_the_regressor_before_and_after_adapting(shift, regressor):
+    est = regressor().fit(shift.X, shift.y)
+    before, after = est.expected_rmse(shift.Z), regressor().fit(shift.X, shift.y).adapt(shift.Z).expected_rmse(shift.Z)
+    report = inspect(est, shift.Z)
+    for errors, forecast in zip(report.outputs[0].models, (before, after), strict=True):
+        assert errors.rmse == pytest.approx(forecast.rmse)
+        assert (*errors.interval80, *errors.interval95) == pytest.approx((*forecast.interval80, *forecast.interval95))
+    assert not hasattr(est, "adaptation_")
+    assert inspect(est.adapt(shift.Z), shift.Z).to_dict() == report.to_dict()
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_rows_sparse_rows_batches_moments_and_dask_have_the_same_forecasts(shift, regressor):
+    import dask.array as da
+    import scipy.sparse as sp
+
+    est = regressor().fit(shift.X, shift.y)
+    expected = inspect(est, shift.Z)
+    kinds = [
+        pd.DataFrame(shift.Z), sp.csr_array(shift.Z), iter([shift.Z[:50], shift.Z[50:]]), Moments.of(shift.Z),
+        da.from_array(shift.Z, chunks=(40, 5)),
+    ]  # fmt: skip
+    for Z in kinds:
+        report = inspect(est, Z)
+        assert report.outcome == expected.outcome
+        assert report.n_target == len(shift.Z)
+        rmses = [model.rmse for model in report.outputs[0].models]
+        assert rmses == pytest.approx([model.rmse for model in expected.outputs[0].models])
+    with pytest.raises(InputError, match="rows in memory"):
+        inspect(est, Moments.of(shift.Z), y=np.zeros(len(shift.Z)))
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_the_responsible_column_is_in_the_headline_and_leads_the_drift(regressor):
+    X, y, Z = make_data()
+    Z[:, 2] *= 30.0
+    report = inspect(regressor().fit(X, y), Z, columns=["a", "b", "garden", "d"])
+    assert report.outputs[0].responsible[0][0] == "garden"
+    assert "'garden'" in report.outputs[0].headline.text
+    first = report.columns[0]
+    assert (first.name, round(first.spread_ratio / 30.0, 1)) == ("garden", 1.0)
+    assert first.share > 0.9
+    assert sum(column.share for column in report.columns) == pytest.approx(1.0)
+
+
+def test_shares_of_columns_do_not_depend_on_their_units():
+    X, y, Z = make_data()
+    Z[:, 1] *= 9.0
+    scale = np.array([1.0, 1e-4, 1e5, 1.0])
+    shares = [dict(inspect(SpARRegressor().fit(X * s, y), Z * s).outputs[0].responsible)["x1"] for s in (1.0, scale)]
+    assert shares == pytest.approx([shares[0]] * 2, abs=0.02)
+    assert shares[0] > 0.8
+
+
+def test_one_column_has_the_features_of_a_category(rng):
+    frame = pd.DataFrame({"size": rng.normal(size=300), "town": rng.choice(["Bonn", "Kiel", "Ulm"], 300)})
+    y = frame["size"] + (frame["town"] == "Ulm") + 0.1 * rng.normal(size=300)
+    target = frame.assign(town="Kiel")
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    for model, options in (
+        (make_pipeline(encode, BayesSpARRegressor()), {}),
+        (make_pipeline(encode, HistGradientBoostingRegressor(max_iter=5)), {"source": (frame, y)}),
+    ):
+        report = inspect(model.fit(frame, y), target, **options)
+        assert "town" in report.columns[0].name
+        assert report.separation.found
+    assert [column.name for column in report.columns] == ["town", "size"]
+
+
+def test_pipelines_are_inspected_at_their_last_step(shift):
+    frame = pd.DataFrame(shift.X[:, :3], columns=["a", "b", "c"])
+    target = pd.DataFrame(shift.Z[:, :3], columns=["a", "b", "c"])
+    pipe = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), SpARRegressor())
+    pipe.fit(frame, shift.y)
+    report, by_hand = inspect(pipe, target), inspect(pipe[-1], pipe[:-1].transform(target))
+    assert [m.rmse for m in report.outputs[0].models] == [m.rmse for m in by_hand.outputs[0].models]
+    assert {"a", "b c"} <= {column.name for column in report.columns}
+    search = GridSearchCV(pipe, {"sparregressor__alpha": [0.9]}).fit(frame, shift.y)
+    assert inspect(search, target).outcome == inspect(search.best_estimator_, target).outcome
+    with pytest.raises(TypeError, match="source="):
+        inspect(make_pipeline(StandardScaler(), Ridge()).fit(frame, shift.y), target)
+    with pytest.raises(TypeError, match="Moments"):
+        inspect(pipe, Moments.of(shift.Z))
+
+
+def test_transformed_labels_are_in_their_own_unit_and_never_green(rng):
+    X, Z, w = rng.normal(size=(300, 3)), 1.5 * rng.normal(size=(120, 3)), np.array([1.0, 2.0, 0.5])
+    y = X @ w + rng.normal(size=300)
+    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, np.exp(y))
+    report = inspect(model, Z, y=np.exp(Z @ w + 0.9 * rng.normal(size=120)))
+    output = report.outputs[0]
+    assert (output.confirmed, output.severity, output.correction) == (True, "info", None)
+    assert "transformed label" in output.headline.text
+    assert output.source_rmse == pytest.approx(1.0, rel=0.2)
+    with pytest.raises(InputError, match=r"transformed.*row 3"):
+        inspect(model, Z, y={1: 1.0, 3: -1.0, 5: -2.0})
+
+
+def test_the_source_error_of_any_regressor_is_the_cross_validated_one(rng):
+    X = rng.normal(size=(120, 3))
+    y, Z, groups = X[:, 0] + 0.5 * rng.normal(size=120), rng.normal(size=(120, 3)) + 2.0, np.arange(120) // 10
+    model = KNeighborsRegressor().fit(X, y)
+    for given, folds in ((None, KFold(5, shuffle=True, random_state=0)), (groups, GroupKFold(5))):
+        report = inspect(model, Z, source=(X, y), groups=given)
+        predicted = cross_val_predict(model, X, y, cv=folds, groups=None if given is None else given.astype(str))
+        assert report.outputs[0].source_rmse == pytest.approx(root_mean_squared_error(y, predicted))
+        assert (report.outcome, report.outputs[0].recommended) == ("unverified", "KNeighborsRegressor")
+        assert report.outputs[0].advice is Advice.LABEL
+        assert ("new groups" in report.outputs[0].headline.text) == (given is not None)
+    assert inspect(model, X, source=(X, y)).outcome == "no-shift"
+
+
+def test_an_object_that_is_no_estimator_is_measured_on_the_given_source_rows():
+    X, y, Z = make_data()
+    model = Predicts(np.linspace(1.0, 2.0, 4))
+    report = inspect(model, Z + 1.0, source=(X, y))
+    assert report.outputs[0].source_rmse == pytest.approx(root_mean_squared_error(y, model.predict(X)))
+    assert codes(report)["SPAR021"].severity == "warning"
+    assert "SPAR021" not in codes(inspect(Ridge().fit(X, y), Z, source=(X, y)))
+
+
+def test_categories_that_the_source_does_not_have_make_the_error_unknown(rng):
+    frame = pd.DataFrame({"a": rng.normal(size=120), "town": rng.choice(["Bonn", "Kiel"], 120)})
+    frame.loc[:5, "a"] = np.nan
+    y, target = frame["a"].fillna(0.0) + rng.normal(size=120), frame.copy()
+    target.loc[:29, "town"] = "Ulm"
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough")
+    model = make_pipeline(encode, HistGradientBoostingRegressor(max_iter=3)).fit(frame, y)
+    assert inspect(model, frame, source=(frame, y)).outcome == "no-shift"
+    report = inspect(model, target, source=(frame, y))
+    assert (report.outcome, report.outputs[0].advice) == ("unknown", Advice.LABEL)
+    assert codes(report)["SPAR014"].severity == "serious"
+    assert codes(report)["SPAR014"].numbers == {"rows": 30, "total": 120, "columns": {"town": ["Ulm"]}}
+    own = make_pipeline(encode, BayesSpARRegressor()).fit(frame.fillna(0.0), y)
+    assert inspect(own, target.fillna(0.0)).outcome == "unknown"
+    target.loc[5:, "town"] = "Bonn"  # five rows of 120
+    assert codes(inspect(model, target, source=(frame, y)))["SPAR014"].severity == "warning"
+
+
+def test_several_outputs_and_partial_labels(shifts):
+    shift = shifts(outputs=2)
+    labels = np.full((len(shift.Z), 2), np.nan)
+    labels[:12, 0] = (shift.Z @ shift.w_star)[:12, 0]
+    for model, options in ((BayesSpARRegressor(), {}), (Ridge(), {"source": (shift.X, shift.y)})):
+        report = inspect(model.fit(shift.X, shift.y), shift.Z, y=labels, outputs=["price", "rent"], **options)
+        assert [output.n_labels for output in report.outputs] == [12, 0]
+        assert report.outputs[0].models[0].measured is not None
+        assert report.outputs[1].models[0].measured is None
+        assert {finding.output for finding in report.findings} >= {"price", "rent"}
+        assert "rent: " in str(report)
+
+
+def test_a_correction_with_the_labels_is_that_of_target_correction(rng):
+    X, Z, w = rng.normal(size=(300, 3)), 1.5 * rng.normal(size=(120, 3)), np.array([1.0, 2.0, 0.5])
+    y, truth = X @ w + rng.normal(size=300), Z @ (w + 0.5) + 2.0 + rng.normal(size=120)
+    labels = np.where(np.arange(120) < 15, truth, np.nan)
+    boosting = HistGradientBoostingRegressor(max_iter=20)
+    for model, options in ((boosting, {"source": (X, y)}), (BayesSpARRegressor(), {})):
+        report = inspect(model.fit(X, y), Z, y=labels, **options)
+        own = model if options else model.adapt(Z)
+        expected = TargetCorrection(own).fit(Z, labels).expected_rmse()
+        correction = report.outputs[0].correction
+        assert (correction.rmse, *correction.interval95) == pytest.approx((expected.rmse, *expected.interval95))
+        assert codes(report)["SPAR020"].numbers["rmse"] == correction.rmse
+        assert report.outputs[0].advice is Advice.CORRECT
+    assert inspect(model, Z, y=truth).outputs[0].correction is None  # nothing is left to correct
+
+
+def test_a_target_correction_gives_its_own_forecast():
+    X, y, Z = make_data()
+    labels = {row: float(Z[row].sum() + 3.0) for row in range(12)}
+    fixed = TargetCorrection(LinearRegression().fit(X, y)).fit(Z, labels)
+    report, forecast = inspect(fixed, Z), fixed.expected_rmse(Z)
+    assert report.outputs[0].forecast.rmse == pytest.approx(forecast.rmse)
+    assert report.outputs[0].headline.numbers["rmse_uncorrected"] == pytest.approx(forecast.rmse_uncorrected)
+    assert "12 target labels" in str(report)
+    with pytest.raises(InputError, match="already uses"):
+        inspect(fixed, Z, y=labels)
+
+
+def test_a_network_is_refused_with_the_call_that_forecasts_its_error():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=re.escape("adapt_head(model, source, target).expected_rmse()")):
+        inspect(torch.nn.Linear(3, 1), np.ones((4, 3)), source=(np.ones((4, 3)), np.ones(4)))
+
+
+@pytest.mark.parametrize("regressor", [*REGRESSORS, RidgeCV])
+def test_the_error_is_unknown_if_every_source_column_is_constant(regressor):
+    _, y, Z = make_data()
+    X = np.full((len(y), 4), 7.0)
+    source = {"source": (X, y)} if regressor is RidgeCV else {}
+    assert inspect(regressor().fit(X, y), Z, **source).outcome == "unknown"
+    assert inspect(regressor().fit(X, y), np.full_like(Z, 7.0), **source).outcome == "no-shift"
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_variation_outside_the_source_is_measured_in_any_units(regressor):
+    X, y, Z = make_data()
+    X[:, 3] = X[:, 2]
+    source, target = X - X.mean(axis=0), Z - X.mean(axis=0)
+    units = np.sqrt(np.maximum(np.mean(source**2, axis=0), np.mean(target**2, axis=0)))
+    unknown = np.linalg.svd(source / units)[2][3:]
+    share = np.sum((target / units @ unknown.T) ** 2) / np.sum((target / units) ** 2)
+    for scale in (1.0, np.array([1.0, 1e5, 1.0, 0.01])):
+        report = inspect(regressor().fit(X * scale, y), Z * scale)
+        assert codes(report)["SPAR003"].numbers["outside"] == pytest.approx(share, rel=1e-6)
+        assert report.outcome == "unknown"
+
+
+def test_invalid_arguments_are_refused_with_the_fix():
+    X, y, Z = make_data(n=40)
+    est = BayesSpARRegressor().fit(X, y)
+    for options, text in (
+        ({"groups": np.zeros(40)}, "pass them to fit"),
+        ({"columns": ["a"]}, "4 names, got 1"),
+        ({"outputs": "price"}, "1 names, got 'price'"),
+        ({"source": (X, y), "sample_weight": np.ones(300)}, "leave it out"),
+        ({"source": X}, "pair"),
+        ({"source": (X, y[:5])}, "40 source rows"),
+    ):
+        with pytest.raises(InputError, match=re.escape(text)):
+            inspect(est, Z, **options)
+    with pytest.raises(ValueError, match=r"target y .* 300 rows.* 299\b"):
+        inspect(est, Z, y=np.zeros(299))
+    assert inspect(est, Z, y={2: 1.0, 5: -1.0}).outputs[0].n_labels == 2
+    weight = np.ones(300)
+    weight[5] = 0.0
+    assert inspect(est, Z, y={2: 1.0, 5: -1.0}, sample_weight=weight).outputs[0].n_labels == 1
