@@ -47,7 +47,7 @@ def test_labels_on_another_scale_are_used_if_the_check_is_off(rows):
 @pytest.mark.parametrize("weights", [MODEL, (0.5, -0.5, 0.2), (0.0, 0.0, 0.0), (1.3, 0.0, 1.0)])
 def test_trained_and_weak_heads_pass(rows, weights):
     X, y, Z = rows
-    assert adapt_head(linear(weights), [(X, y)], [Z], method="ols").account.trained > 0.2
+    assert adapt_head(linear(weights), [(X, y)], [Z], method="ols").summary.trained > 0.2
 
 
 def test_a_wrong_scale_of_one_of_several_outputs_is_named(rows):
@@ -69,14 +69,14 @@ def test_the_account_has_the_errors_of_the_given_the_refitted_and_the_new_head(r
         expected = [np.sqrt(np.mean((p - y.numpy()) ** 2)) for p in (model(X)[:, 0].numpy(), refit)]
         after = float(((adapted.model(X)[:, 0] - y) ** 2).mean().sqrt())
         spreads = [float(network(Z).std(correction=0)) for network in (model, adapted.model)]
-    account = adapted.account
+    account = adapted.summary
     np.testing.assert_allclose([account.trained[0], account.refitted[0], account.adapted[0]], [*expected, after])
     np.testing.assert_allclose([account.trained_spread[0], account.adapted_spread[0]], spreads)
     np.testing.assert_allclose(account.label_spread, y.numpy().std())
     assert account.refitted < account.adapted < account.trained
     assert not account.is_constant.any()
     assert not account.is_worse.any()
-    assert adapt_head(model, [(X, y)], method="ols").account.adapted_spread is None
+    assert adapt_head(model, [(X, y)], method="ols").summary.adapted_spread[0] == np.inf
 
 
 def test_a_head_that_became_constant_on_the_target_is_announced(rows):
@@ -84,7 +84,7 @@ def test_a_head_that_became_constant_on_the_target_is_announced(rows):
     noise = torch.randn(300).double()
     with pytest.warns(SparWarning, match="constant"):
         adapted = adapt_head(linear((0.1, 0.1, 0.1)), [(X, noise)], [Z], method="spar")
-    assert adapted.account.is_constant.tolist() == [True]
+    assert adapted.summary.is_constant.tolist() == [True]
     assert float(adapted.model(Z).detach().std()) < 1e-6
 
 
@@ -95,8 +95,8 @@ def test_a_head_that_is_worse_on_the_source_is_announced(rows):
     Z = torch.randn(200, 1).double() * torch.tensor([1.0, 1.0, 3.0]).double() + 0.1 * torch.randn(200, 3).double()
     with pytest.warns(SparWarning, match="error on the source"):
         adapted = adapt_head(linear((1.0, -0.5, 0.0)), [(X, y)], [Z], method="spar")
-    assert adapted.account.is_worse.tolist() == [True]
-    assert adapted.account.adapted[0] > 1.1 * adapted.account.trained[0]
+    assert adapted.summary.is_worse.tolist() == [True]
+    assert adapted.summary.adapted[0] > 1.1 * adapted.summary.trained[0]
 
 
 def sequences(rows):
@@ -117,8 +117,8 @@ def test_padded_labels_of_sequences_are_refused_and_a_mask_excludes_them(rows):
         model, batches, [{"input": Z[None]}], mask=lambda b: b["labels"] != -100 if "labels" in b else None
     )
     plain = adapt_head(model, [(X[~padding], y[~padding])], [Z])
-    assert masked.estimator.moments_.rows == int((~padding).sum())
-    np.testing.assert_allclose(masked.estimator.coef_, plain.estimator.coef_, rtol=1e-9)
+    assert masked.source.moments.rows == int((~padding).sum())
+    np.testing.assert_allclose(masked.weights[0], plain.weights[0], rtol=1e-9)
 
 
 def test_weights_count_as_copies_and_a_zero_weight_excludes_a_row(rows):
@@ -128,7 +128,7 @@ def test_weights_count_as_copies_and_a_zero_weight_excludes_a_row(rows):
     y[padding] = float("nan")
     weighted = adapt_head(model, [(X, y)], [Z[None]], sample_weight=lambda b: weight if isinstance(b, tuple) else None)
     twice = adapt_head(model, [(X[~padding], y[~padding])] * 2, [Z])
-    np.testing.assert_allclose(weighted.estimator.coef_, twice.estimator.coef_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.weights[0], twice.weights[0], rtol=1e-9)
     assert weighted.adaptation.n_source == twice.adaptation.n_source
 
 

@@ -5,36 +5,26 @@ import copy
 import numpy as np
 import pytest
 
-from pyspar import BayesSpARRegressor, InputError, Moments
-from pyspar.core.refit import error_roots_of, refit_head
+from pyspar import InputError
 from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
 
-@pytest.mark.parametrize("outputs", [None, 2])
-def test_the_expected_error_is_that_of_a_regressor_on_the_features(mlp, make_problem, features_of, outputs):
-    problem = make_problem(outputs)
-    model = mlp(outputs=outputs or 1, bias=True)
-    adapted = adapt_head(model, problem.source, problem.target, labels_scale="ignore")
-    X, Z = (features_of(model.body, rows) for rows in (problem.X, problem.Z))
-    centre = copy.copy(adapted.estimator.centre)
-    estimator = BayesSpARRegressor(prior_scale="equal", centre=centre, fit_intercept=False)
-    y = problem.y.double().numpy()
-    estimator.fit(X, y)
-    roots = error_roots_of(X, y.reshape(len(X), -1), centre.coef_, centre.intercept_)
-    new = refit_head(Moments.of(X, y), Moments.of(Z), np.atleast_2d(centre.coef_), centre.intercept_, error_roots=roots)
-    estimator._set_head(new.weights, new.adaptation, Moments.of(Z))
-    expected = estimator.expected_rmse(Z)
-    forecasts = adapted.expected_rmse()
-    pairs = [(forecasts, expected)] if outputs is None else list(zip(forecasts, expected, strict=True))
-    for forecast, other in pairs:
-        assert forecast.rmse == pytest.approx(other.rmse, rel=1e-6)
-        assert forecast.interval80 == pytest.approx(other.interval80, rel=1e-6)
+def test_the_forecast_needs_rows_that_were_not_used_for_training(mlp, problem):
+    model = mlp(bias=True)
+    adapted = adapt_head(model, problem.source, problem.target, source_rows="training")
+    with pytest.raises(InputError, match="held-out"):
+        adapted.expected_rmse()
+    adapted = adapt_head(model, problem.source, problem.target)
+    with torch.no_grad():
+        error = float(((adapted.model.eval()(problem.X)[:, 0] - problem.y) ** 2).mean().sqrt())
+    forecast = adapted.expected_rmse()
+    assert forecast.source_rmse == pytest.approx(error, rel=1e-4)
+    assert forecast.interval95[0] < forecast.rmse < forecast.interval95[1]
 
 
-@pytest.mark.filterwarnings("ignore:the head corrected:pyspar.SparWarning")
 def test_target_labels_determine_the_expected_error_and_without_a_target_there_is_none(mlp, problem):
     model = mlp(bias=True)
     labels = {row: float(row % 7) for row in range(12)}
@@ -57,7 +47,6 @@ def test_the_new_head_is_written_into_the_given_model_in_its_dtype(mlp, problem,
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), adapted.model.parameters(), strict=True))
 
 
-@pytest.mark.filterwarnings("ignore:the head corrected:pyspar.SparWarning")
 def test_a_head_without_bias_gets_one_if_the_new_head_has_one(mlp, problem):
     model = mlp()
     labels = np.where(np.arange(150) < 20, 5.0 + np.arange(150) % 3, np.nan)

@@ -129,7 +129,7 @@ def test_an_empty_or_exhausted_loader_is_named(mlp, problem):
         adapt_head(mlp(), [], problem.target)
     used = iter(problem.target)
     list(used)
-    with pytest.raises(ValueError, match=r"target_loader .*at least one row"):
+    with pytest.raises(ValueError, match=r"target_loader .*at least one batch"):
         adapt_head(mlp(), problem.source, used)
     with pytest.raises(ValueError, match=r"target_loader .*at least one row"):
         adapt_head(mlp(), problem.source, [problem.Z[:0]])
@@ -171,4 +171,4 @@ def test_batches_with_labels_of_different_dtypes_lose_no_digits():
     for labels in ([whole, torch.ones(4)], [torch.ones(4), whole], [whole, torch.ones(4, dtype=torch.bfloat16)]):
         source = list(zip(X.split(4), labels, strict=True))
         adapted = adapt_head(model, source, [X], labels_scale="ignore", method="ols")
-        assert adapted.estimator.moments_.mean[-1] == pytest.approx(2**24 + 1, abs=1e-6)
+        assert adapted.source.moments.mean[-1] == pytest.approx(2**24 + 1, abs=1e-6)

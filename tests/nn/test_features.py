@@ -53,8 +53,8 @@ def test_a_bfloat16_model_keeps_its_dtype_and_its_features_have_that_precision(m
     source = [(problem.X.bfloat16(), problem.y)]
     adapted = adapt_head(model, source, [problem.Z.bfloat16()])
     assert adapted.model.fc.weight.dtype == torch.bfloat16
-    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
-    np.testing.assert_allclose(weights(adapted)[0], adapted.estimator.coef_, rtol=0.01, atol=0.01)
+    assert (adapted.source.moments.eps == torch.finfo(torch.bfloat16).eps).all()
+    np.testing.assert_allclose(weights(adapted)[0], adapted.weights[0][0], rtol=0.01, atol=0.01)
 
 
 @pytest.mark.parametrize("outer", [False, True])
@@ -65,7 +65,7 @@ def test_mixed_precision_limits_the_features_but_not_the_weights(mlp, problem, o
     else:
         adapted = adapt_head(mlp(), problem.source, problem.target, autocast=torch.bfloat16)
     assert adapted.model.fc.weight.dtype == torch.float32
-    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
+    assert (adapted.source.moments.eps == torch.finfo(torch.bfloat16).eps).all()
 
 
 def test_features_cast_to_float32_keep_the_precision_of_mixed_precision(problem):
@@ -75,7 +75,7 @@ def test_features_cast_to_float32_keep_the_precision_of_mixed_precision(problem)
 
     model = nn.Sequential(nn.Linear(6, 5), Cast(), nn.Linear(5, 1))
     adapted = adapt_head(model, problem.source, problem.target, autocast=torch.bfloat16)
-    assert (adapted.estimator.moments_.eps == torch.finfo(torch.bfloat16).eps).all()
+    assert (adapted.source.moments.eps == torch.finfo(torch.bfloat16).eps).all()
 
 
 def test_float64_features_with_directions_nine_decades_apart_are_resolved(rng):

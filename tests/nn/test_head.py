@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from pyspar import InputError, SpARRegressor, SparWarning, terminal
+from pyspar import InputError, SpARRegressor, SparWarning, progress
 from pyspar.nn import AdaptedHead, adapt_head
 
 torch = pytest.importorskip("torch")
@@ -40,7 +40,7 @@ def test_the_weights_equal_those_of_features_in_memory(mlp, problem, features_of
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_adapted_model_and_its_estimator_make_the_same_predictions(mlp, make_problem, features_of, bias, dtype):
+def test_the_adapted_model_predicts_with_the_weights_of_the_result(mlp, make_problem, features_of, bias, dtype):
     problem = make_problem(dtype=dtype)
     model = mlp(bias=bias).to(problem.X.dtype)
     adapted = spar_head(model, problem.source, problem.target)
@@ -49,8 +49,8 @@ def test_the_adapted_model_and_its_estimator_make_the_same_predictions(mlp, make
         predicted = adapted.model.eval()(problem.Z)
     assert predicted.dtype == problem.Z.dtype
     # The weights are rounded to the head's dtype, and so is each product that the head sums.
-    rounding = 8 * np.finfo(dtype).eps * (np.abs(features) @ np.abs(adapted.estimator.coef_) + 1.0)
-    assert (np.abs(predicted.numpy()[:, 0] - adapted.estimator.predict(features)) <= rounding).all()
+    rounding = 8 * np.finfo(dtype).eps * (np.abs(features) @ np.abs(adapted.weights[0][0]) + 1.0)
+    assert (np.abs(predicted.numpy()[:, 0] - features @ adapted.weights[0][0] - adapted.weights[1]) <= rounding).all()
     assert isinstance(adapted, AdaptedHead)
     assert adapted.head_name == "fc"
 
@@ -116,16 +116,20 @@ def test_alpha_zero_is_least_squares_and_the_noise_estimate_is_passed_on(mlp, pr
     ols = spar_head(mlp(), problem.source, method="ols", noise="unbiased")
     kept = spar_head(mlp(), problem.source, problem.target, alpha=0, noise="unbiased")
     np.testing.assert_array_equal(weights(ols)[0], weights(kept)[0])
-    mle = spar_head(mlp(), problem.source, method="ols")
-    assert ols.estimator.sigma2_ > mle.estimator.sigma2_
+    removed = [
+        spar_head(mlp(), problem.source, problem.target, noise=noise).adaptation.sigma2 for noise in ("unbiased", "mle")
+    ]
+    assert removed[0] > removed[1]
 
 
-def test_the_estimator_can_be_adapted_to_another_target_without_another_pass(mlp, problem, features_of):
+def test_the_source_of_a_result_replaces_another_pass(mlp, problem):
     model = mlp(bias=True)
     ols = spar_head(model, problem.source, method="ols")
-    again = copy.copy(ols.estimator).adapt(features_of(model.body, problem.Z).astype("f4"))
+    again = spar_head(model, ols.source, problem.target)
     spar = spar_head(model, problem.source, problem.target)
-    np.testing.assert_allclose(again.coef_, spar.estimator.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(again.weights[0], spar.weights[0])
+    with pytest.raises(InputError, match="12 features"):
+        adapt_head(mlp(width=5), ols.source, problem.target)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -145,8 +149,8 @@ def test_the_representation_states_how_much_was_changed(mlp, problem, method, al
     for part in ("MLP", "'fc'", repr(method), f"{adapted.changed.directions} of {adapted.changed.total} directions"):
         assert part in text
     assert ("unchanged" in text) == (adapted.changed.directions == 0)
-    for rmse in (adapted.account.trained, adapted.account.refitted, adapted.account.adapted):
-        assert f"{rmse[0]:.4g}" in text
+    for rmse in (adapted.summary.trained, adapted.summary.refitted, adapted.summary.adapted):
+        assert f"{rmse[0]:.3g}" in text
 
 
 def test_a_head_that_shares_its_weight_is_refused(make_network, problem):
@@ -293,14 +297,14 @@ def test_progress_is_shown_on_a_terminal_after_a_delay(mlp, problem, monkeypatch
     monkeypatch.setenv("TERM", "xterm")
     for delay, shown in ((60.0, False), (-1.0, True)):
         monkeypatch.setattr(sys, "stderr", Terminal())
-        monkeypatch.setattr(terminal, "DELAY", delay)
+        monkeypatch.setattr(progress, "DELAY", delay)
         adapt_head(mlp(), problem.source, problem.target)
         assert ("target" in sys.stderr.getvalue()) == shown
         assert (sys.stderr.getvalue() != "") == shown
 
 
 def test_without_rich_progress_is_shown_in_lines(mlp, problem, capfd, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setattr(progress, "find_spec", lambda name: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     adapt_head(mlp(), problem.source, problem.target)
     assert capfd.readouterr().err == ""

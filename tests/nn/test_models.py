@@ -180,12 +180,12 @@ def test_threads_get_the_results_of_serial_calls_and_no_setting_of_the_process_c
     compiled = torch.compile(mlp(), backend="eager")
     models = [model, nn.Sequential(compiled)] * 2
     batches = [(problem.X, problem.y)], [problem.Z]
-    serial = [adapt_head(one, *batches).estimator.coef_ for one in models]
+    serial = [adapt_head(one, *batches).weights[0] for one in models]
     filters, results = list(warnings.filters), [None] * len(models)
 
     def adapt(number):
         for _ in range(2):
-            results[number] = adapt_head(models[number], *batches).estimator.coef_
+            results[number] = adapt_head(models[number], *batches).weights[0]
 
     threads = [threading.Thread(target=adapt, args=[number]) for number in range(len(models))]
     for thread in threads:

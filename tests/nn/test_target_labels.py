@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from pyspar import InputError, SparWarning, TargetCorrection
 from pyspar.errors import collect_warnings
@@ -12,7 +13,14 @@ from pyspar.nn.features import TargetRows
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from torch.utils.data import (  # noqa: E402
+    BatchSampler,
+    DataLoader,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 
 class Drifting:
@@ -35,6 +43,13 @@ class Drifting:
             return float(np.sqrt(np.mean((model(self.Z).numpy() - self.truth)[~self.known] ** 2)))
 
 
+def linear_model(adapted):
+    """Return the head of a result as a scikit-learn model of its features."""
+    model = LinearRegression()
+    model.coef_, model.intercept_ = adapted.weights[0][0], adapted.weights[1][0]
+    return model
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("method", ["bayes", "ols"])
 def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, method):
@@ -42,7 +57,7 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
     before = copy.deepcopy(case.model.state_dict())
     plain = adapt_head(case.model, case.source, case.target, method=method)
     adapted = adapt_head(case.model, case.source, case.target, target_labels=case.labels[:, 0], method=method)
-    fixed = TargetCorrection(plain.estimator, smooth=False).fit(case.features, case.labels[:, 0])
+    fixed = TargetCorrection(linear_model(plain), smooth=False).fit(case.features, case.labels[:, 0])
     with torch.no_grad():
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
@@ -98,12 +113,68 @@ def test_a_loader_that_shuffles_and_a_head_on_sequences_are_refused(never_read):
     case = Drifting()
     shuffled = DataLoader(TensorDataset(case.Z), batch_size=32, shuffle=True)
     with pytest.raises(InputError, match="shuffle=False"):
-        adapt_head(case.model, never_read, shuffled, target_labels=case.labels)
+        adapt_head(case.model, case.source, shuffled, target_labels=case.labels)
     X, y = case.source[0]
     with pytest.raises(InputError, match="3 dimensions"):
         adapt_head(case.model, [(X.reshape(100, 4, 4), y.reshape(100, 4))], never_read, target_labels=case.labels)
     with pytest.raises(InputError, match="target_loader is missing"):
         adapt_head(case.model, never_read, method="ols", target_labels=case.labels)
+
+
+@pytest.mark.parametrize("kind", ["subset", "weighted", "batches"])
+def test_every_kind_of_random_order_is_refused(kind):
+    case = Drifting()
+    data = TensorDataset(case.Z)
+    loader = {
+        "subset": lambda: DataLoader(data, 32, sampler=SubsetRandomSampler(range(120))),
+        "weighted": lambda: DataLoader(data, 32, sampler=WeightedRandomSampler(torch.ones(120), 120)),
+        "batches": lambda: DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 32, drop_last=False)),
+    }[kind]()
+    with pytest.raises(InputError, match="in another order each time"):
+        adapt_head(case.model, case.source, loader, target_labels=case.labels)
+
+
+def test_labels_of_one_output_of_a_head_with_a_variance():
+    case = Drifting(outputs=2)
+    X, y = case.source[0]
+    with pytest.raises(InputError, match="output=0"):
+        adapt_head(case.model, [(X, y[:, 0])], case.target)
+    adapted = adapt_head(case.model, [(X, y[:, 0])], case.target, output=0, target_labels=case.labels[:, 0])
+    assert torch.equal(adapted.model[2].weight[1], case.model[2].weight[1])
+    assert torch.equal(adapted.model[2].bias[1], case.model[2].bias[1])
+    with torch.no_grad():
+        errors = [
+            np.abs(model(case.Z)[:, 0].numpy() - case.truth[:, 0]).mean() for model in (case.model, adapted.model)
+        ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_a_label_may_be_known_for_one_of_two_outputs():
+    case = Drifting(outputs=2)
+    labels = {int(row): [float(case.truth[row, 0]), np.nan] for row in np.flatnonzero(case.known)}
+    adapted = adapt_head(case.model, case.source, case.target, target_labels=labels)
+    assert adapted.forecast[1] is None
+    assert torch.equal(adapted.model[2].weight[1], case.model[2].weight[1])
+    assert not torch.equal(adapted.model[2].weight[0], case.model[2].weight[0])
+
+
+def test_an_aligned_network_is_repaired_with_the_source_features_of_the_trained_one():
+    """Without them, the source rows go through a body that no longer fits them."""
+    torch.manual_seed(1)
+    trained = nn.Sequential(nn.Linear(4, 12), nn.BatchNorm1d(12), nn.Tanh(), nn.Linear(12, 1)).double().eval()
+    X = torch.randn(500, 4).double()
+    Z = 3.0 * X[:200] + 2.0  # the same rows, measured differently
+    aligned = copy.deepcopy(trained)
+    for network, rows in ((trained, X), (aligned, Z)):
+        hidden = network[0](rows).detach()
+        network[1].running_mean.copy_(hidden.mean(0))
+        network[1].running_var.copy_(hidden.var(0))
+    y = trained(X).detach() + 0.01 * torch.randn(500, 1).double()
+    with pytest.warns(SparWarning, match="source_model="):
+        adapt_head(aligned, [(X, y)], [Z])
+    repaired = adapt_head(aligned, [(X, y)], [Z], source_model=trained)
+    assert repaired.changed.directions == 0
+    assert torch.equal(repaired.model[1].running_mean, aligned[1].running_mean)
 
 
 def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
@@ -112,7 +183,7 @@ def test_a_large_target_is_sampled_and_every_labelled_row_is_kept(monkeypatch):
     rows = TargetRows(case.labels)
     for block in np.array_split(case.features, 9):
         rows.add(torch.tensor(block))
-    features, labels, counts = rows.select()
+    features, labels, counts = rows.select(1)
     assert len(features) == 12 + 30
     is_known = np.isfinite(labels[:, 0])
     np.testing.assert_array_equal(features[is_known], case.features[case.known])
@@ -137,9 +208,8 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     raw = 150 + 30 * case.labels
     with pytest.raises(InputError, match="target_labels are on another scale"):
         adapt_head(case.model, case.source, case.target, target_labels=raw)
-    with pytest.warns(SparWarning, match="on the source"):
-        adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
-    assert adapted.account.is_worse[0]
+    adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
+    assert adapted.summary.is_worse[0]
 
 
 def test_labels_in_another_unit_are_refused_and_a_changed_relation_is_not():
@@ -164,8 +234,14 @@ def test_a_mapping_may_contain_tensors_and_arrays_and_loses_no_label(kind):
     }[kind]
     truth = {int(row): float(case.truth[row, 0]) for row in np.flatnonzero(case.known)}
     some = {row: convert(label) if row % 20 else label for row, label in truth.items()}
-    assert TargetRows(some).read(120)[case.known, 0] == pytest.approx(list(truth.values()), rel=0.01)
+    assert labels_of(some)[case.known, 0] == pytest.approx(list(truth.values()), rel=0.01)
     assert adapt_head(case.model, case.source, case.target, target_labels=some).drift.n_labels == 12
+
+
+def labels_of(target_labels):
+    rows = TargetRows(target_labels)
+    rows.add(torch.zeros(120, 1))
+    return rows.select(1)[1]
 
 
 def test_messages_name_the_arguments_of_adapt_head():

@@ -3,9 +3,9 @@
 from typing import Any
 
 from pyspar.core.refit import error_roots_of
-from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, correct_head, new_head_weights
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 
-__all__ = ["Changed", "HeadMethod", "NewHead", "check_head_options", "correct_head", "error_roots_of", "fit_head"]
+__all__ = ["Changed", "HeadMethod", "NewHead", "check_head_options", "error_roots_of", "fit_head"]
 
 
 def fit_head(

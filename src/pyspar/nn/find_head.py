@@ -20,7 +20,7 @@ from torch.nn.utils import parametrize
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments
 from pyspar.nn.models import ModelRunner
-from pyspar.wording import list_some
+from pyspar.text import list_some
 
 Forward = Callable[[], list[Tensor]]
 """Runs the model on the batch and returns its floating-point tensors."""

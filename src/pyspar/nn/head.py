@@ -1,14 +1,13 @@
 """Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
 
-The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments.
-``pyspar.estimators.heads`` computes the new weights from the Moments.
+The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments, from
+which the new weights follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from operator import length_hint
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -16,24 +15,94 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.core.adapt import Adaptation
-from pyspar.core.arrays import Matrix, Vector
-from pyspar.core.belief import Noise
 from pyspar.core.forecast import Forecast
-from pyspar.errors import InputError
-from pyspar.estimators.correction import LabelForecast, TargetDrift
-from pyspar.estimators.heads import Changed, HeadMethod, check_head_options, correct_head, new_head_weights
-from pyspar.estimators.spar import BayesSpARRegressor, SpARRegressor
+from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
+from pyspar.core.regression import Noise, least_squares
+from pyspar.core.separation import measure_separation
+from pyspar.errors import InputError, warn
+from pyspar.estimators.calibration import forecast_error as forecast_source_error
+from pyspar.estimators.calibration import refuse_training_rows
+from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
+from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
+from pyspar.estimators.labels import describe_other_unit
 from pyspar.estimators.validation import check_choice
-from pyspar.nn.account import HeadAccount, check_label_scale, check_target_label_scale, compare_heads
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows, check_order
+from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows
 from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
 from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
 from pyspar.sources import eigen_on_device_of
-from pyspar.terminal import show_progress
-from pyspar.wording import format_number
+from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
+SourceRows = Literal["held-out", "training"]
+MAX_ERROR = 1.5
+"""The largest error of a trained head on the source, in standard deviations of the labels. The constant mean has 1."""
+MAX_SLOPE = 5.0
+"""The largest factor between labels and predictions that are linearly related."""
+MAX_MISFIT = 2.0
+"""The largest ratio of the trained head's error on the source to that of least squares, for a body that fits."""
+MAX_SOURCE_LOSS = 1.1
+"""The largest ratio of the new to the trained head's error on the source without a warning."""
+CONSTANT_SHARE = 1e-3
+"""Predictions that vary by less than this share of the labels' standard deviation are constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFeatures:
+    """What :func:`adapt_head` read from a labelled source, for further calls: the moments of features and labels."""
+
+    moments: Moments
+    error_roots: tuple[Matrix, ...]
+    ndim: int
+
+
+@dataclass(frozen=True, eq=False)
+class HeadSummary:
+    """Errors on the source rows (RMSE) and spreads of the predictions on the target; arrays have one per output.
+
+    ``trained``, ``refitted`` and ``adapted`` are the given head, least squares on the same rows, and the new head.
+    Least squares has the smallest error by construction.
+    """
+
+    trained: Vector
+    refitted: Vector
+    adapted: Vector
+    label_spread: Vector
+    trained_spread: Vector
+    adapted_spread: Vector
+
+    @property
+    def is_constant(self) -> Mask:
+        """Whether the new head predicts a constant on the target, where the given head does not."""
+        limit = CONSTANT_SHARE * self.label_spread
+        return np.asarray((self.adapted_spread <= limit) & (self.trained_spread > limit))
+
+    @property
+    def is_worse(self) -> Mask:
+        """Whether the error on the source grew by more than 10 %."""
+        return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
+
+    def warn(self) -> None:
+        """Warn of a head that became constant on the target, or worse on the source."""
+        for k in np.flatnonzero(self.is_constant | self.is_worse).tolist():
+            name = _name_output(k, self.trained)
+            if self.is_constant[k]:
+                warn(
+                    f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
+                    "trained model, or pass more source rows"
+                )
+            else:
+                warn(
+                    f"the new head has a larger error on the source than the trained one{name}: RMSE "
+                    f"{format_number(self.adapted[k])} instead of {format_number(self.trained[k])}; use the trained "
+                    "model, or method='bayes' with cutoff=0, which changes it least"
+                )
+
+    def __str__(self) -> str:
+        parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
+        return "RMSE on the source: " + ", ".join(
+            f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +121,14 @@ class AdaptedHead:
         Every number of the adaptation; None with ``method="ols"``.
     head_name : str
         The name of the layer.
-    estimator : BayesSpARRegressor or SpARRegressor
-        The regressor on the head's inputs whose weights the head has without target labels.
-    account : HeadAccount
-        The errors of the given head, of least squares and of the new head on the source rows, and how much their
-        predictions vary on the target. ``account.is_constant`` and ``account.is_worse`` mark outputs of which a warning
-        was issued. After a correction with target labels a larger error on the source is expected.
+    summary : HeadSummary
+        The errors of the given head, of least squares and of the new head on the source rows.
+    source : SourceFeatures
+        What was read from the source. Pass it instead of the loader to adapt to another target.
     drift : TargetDrift, a list with one per output of several, or None without target labels
-        What the labels show: offset, slope and weights, each with an interval and a test.
+        What the labels show: offset, slope and weights.
     forecast : LabelForecast, a list with one per output of several, or None without target labels
-        The expected RMSE of the new model on the target, with intervals; ``forecast.rmse_uncorrected`` is that without
-        the correction.
+        The expected RMSE of the new model on the target; ``forecast.rmse_uncorrected`` is that before the correction.
     """
 
     model: nn.Module
@@ -70,63 +136,67 @@ class AdaptedHead:
     changed: Changed
     adaptation: Adaptation | None
     head_name: str
-    estimator: BayesSpARRegressor | SpARRegressor
-    account: HeadAccount
-    drift: TargetDrift | list[TargetDrift] | None = None
-    forecast: LabelForecast | list[LabelForecast] | None = None
+    summary: HeadSummary
+    source: SourceFeatures
+    target: Moments | None
+    weights: tuple[Matrix, Vector]
+    drift: TargetDrift | list[TargetDrift | None] | None = None
+    forecast: LabelForecast | list[LabelForecast | None] | None = None
+    source_rows: SourceRows = "held-out"
 
-    def expected_rmse(self) -> Forecast | list[Forecast]:
+    def expected_rmse(self) -> Any:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
-        With target labels this is ``forecast``. Otherwise it is the forecast of
-        :meth:`pyspar.BayesSpARRegressor.expected_rmse` for the features. It assumes that the source rows were not used
-        for training: on training rows the noise is underestimated, and the forecast is too small.
+        With target labels this is ``forecast``. Otherwise it is the calibrated median of the errors of networks after
+        such a shift, from the error on the source rows. These must be held out from training, so InputError is raised
+        after ``source_rows="training"``.
         """
         if self.forecast is not None:
-            return cast("Forecast | list[Forecast]", self.forecast)
-        target = getattr(self.estimator, "_adapted_to", None)
-        if target is None:  # "ols" has no target, and a file does not keep the target
-            raise InputError(
-                "the expected RMSE needs a target, got none; use method='bayes' or 'spar', and call expected_rmse() "
-                "before the result is saved"
+            return self.forecast
+        if self.target is None:
+            raise InputError("the expected RMSE needs a target, got none; pass target_loader")
+        source = self.source.moments
+        refuse_training_rows(self.source_rows)
+        separation = measure_separation(source.without_outputs(), self.target)
+        forecasts: list[Forecast] = [
+            forecast_source_error(
+                float(rmse), kind="network", separation=separation, label_spread=float(spread),
+                n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
-        return self.estimator.expected_rmse(target)
+            for rmse, spread in zip(self.summary.adapted, self.summary.label_spread, strict=True)
+        ]  # fmt: skip
+        return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def write_to(self, model: nn.Module) -> None:
         """Write the new head into a model in place, such as the model that was given to :func:`adapt_head`.
 
-        Parameters
-        ----------
-        model : torch.nn.Module
-            A model with a linear layer of the same name and shape. Its dtype and device do not change.
+        The model must have a linear layer of the same name and shape. Its dtype and device do not change.
         """
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
         check_network(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
         if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
-            got = "no such layer" if layer is None else repr(layer)
             raise InputError(
                 f"{type(model).__name__} must have a linear layer {self.head_name!r} with weights of shape "
-                f"{tuple(head.weight.shape)}, got {got}; pass the model that was given to adapt_head, or a copy of it"
+                f"{tuple(head.weight.shape)}, got {'no such layer' if layer is None else repr(layer)}; pass the model "
+                "that was given to adapt_head, or a copy of it"
             )
-        bias = np.zeros(len(head.weight)) if head.bias is None else _as_float64(head.bias)
-        write_weights(_as_float64(head.weight), bias, layer, self.head_name)
+        write_weights(*_weights_of(head), layer, self.head_name)
 
     def __repr__(self) -> str:
         result = str(self.changed)
         factors = [format_number(float(factor)) for factor in np.atleast_1d(getattr(self.adaptation, "scale", 1.0))]
         if set(factors) != {"1"}:
             result += f", scaled by {' and '.join(factors)}"
-        if self.forecast is not None:
-            both = self.forecast if isinstance(self.forecast, list) else [self.forecast]
-            forecasts = [forecast for forecast in both if forecast is not None]
+        forecasts = [f for f in (self.forecast if isinstance(self.forecast, list) else [self.forecast]) if f]
+        if forecasts:
             errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
             result += f" without target labels; then corrected with {forecasts[0].n_labels:g} target labels, "
             result += f"expected RMSE on the target {errors}"
         elif not self.changed.directions:
             result += ": the model is unchanged"
         model = type(self.model).__name__
-        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.account})"
+        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.summary})"
 
 
 def adapt_head(
@@ -134,7 +204,9 @@ def adapt_head(
     source_loader: Any,
     target_loader: Any = None,
     *,
+    source_model: nn.Module | None = None,
     target_labels: Any = None,
+    output: int | None = None,
     alpha: float = 0.999,
     method: HeadMethod = "bayes",
     noise: Noise = "mle",
@@ -145,6 +217,7 @@ def adapt_head(
     mask: Function = None,
     sample_weight: Function = None,
     labels_scale: LabelsScale = "check",
+    source_rows: SourceRows = "held-out",
     autocast: torch.dtype | None = None,
     progress: bool | None = None,
 ) -> AdaptedHead:
@@ -159,30 +232,30 @@ def adapt_head(
     model : torch.nn.Module
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
         ``DataParallel`` or ``DistributedDataParallel`` are unwrapped; the copy is the plain module.
-    source_loader : iterable of labelled batches
+    source_loader : iterable of labelled batches, or the ``source`` of an earlier result
         A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
-        Pass the training rows to repair a well-trained network. In benchmarks, rows that were held out from training
-        changed the head less often. Pass held-out rows, several times as many as features, for a forecast of the error
-        or for a network that was trained too long: the model fits its training rows better than new ones, so they show
-        less noise than there is.
+        Pass training rows to repair a well-trained network. Pass held-out rows, several times as many as features, for
+        a forecast of the error or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
+    source_model : torch.nn.Module, optional
+        The network through which source rows are read, by default ``model``. Pass the trained network if ``model`` was
+        aligned with the target, because its body no longer fits the source.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
-        label}``. They must be on the scale that the model predicts; ``labels`` is not applied to them. The head is
-        adapted without labels first, and then corrected as by :class:`pyspar.TargetCorrection` with ``smooth=False``,
-        on the head's inputs. A head without bias gets one. ``target_loader`` must not shuffle, and the head
-        must have one input row per label.
+        label}``, on the scale that the model predicts. The head is adapted without labels first, and then corrected as
+        by :class:`pyspar.TargetCorrection` with ``smooth=False`` on the head's inputs. A head without bias gets one.
+        ``target_loader`` must yield its rows in the same order each time.
+    output : int, optional
+        The output of the head that the labels belong to, if the head has others, such as a log-variance. The others are
+        unchanged.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" is :func:`pyspar.core.refit.refit_head`: a ridge posterior centred at the trained head, whose correction
-        is refitted along the directions where it is significant. Its test also uses the error of the trained head in
-        each row, so it does not assume that all rows have the same noise. This requires memory for ``K * D**2``
-        numbers, for K outputs and D features. The change includes the removal of the trained weights along directions
-        below ``cutoff``. "spar" is the paper's method: it replaces the head by least squares on the source and removes
-        the directions that noise can explain. A bias is refitted. "ols" only refits by least squares. "spar" and "ols"
-        may harm a well-trained network.
+        "bayes" corrects the trained head where the labels show that it is wrong. Its test uses the error of each row,
+        so the noise may differ between rows. "spar" is the paper's method: it replaces the head by least squares on the
+        source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
+        squares. "spar" and "ols" may harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
@@ -195,21 +268,17 @@ def adapt_head(
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
         tuple (the model's positional arguments) or a dict (its named arguments).
     mask, sample_weight : functions of a batch, optional
-        For a head on sequences: which tokens count, and with which weight. ``mask`` returns booleans (or 0 and 1), and
-        ``sample_weight`` weights, one for each row of the head's input, for batches of both loaders. None excludes
-        nothing. A weight of 2 equals two copies of the row.
+        For a head on sequences: which tokens count (booleans, or 0 and 1), and with which weight, one for each row of
+        the head's input. None excludes nothing. A weight of 2 equals two copies of the row.
     labels_scale : {"check", "ignore"}, default "check"
-        "check" refuses source labels on another scale than the predictions: the model's error on the source exceeds 1.5
-        standard deviations of the labels, or labels and predictions are linearly related by a factor above 5 or below
-        0.2. It also refuses target labels whose median distance from the predictions exceeds 5 standard deviations of
-        the source labels and of the predictions, and warns if the slope of at least ten target labels on the
-        predictions, relative to that of the source labels, is outside 2/3 to 3/2 by more than three standard errors.
-        "ignore" accepts all of them, for example for an untrained head.
+        "check" refuses source and target labels on another scale than the predictions. "ignore" accepts all of them, for example for an untrained head.
+    source_rows : {"held-out", "training"}, default "held-out"
+        Whether the network was trained on the source rows. Its error on training rows can be ten times too small, so
+        with "training" there is no forecast. The weights do not depend on it.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
-        Show progress: bars on a terminal if rich is installed, otherwise lines on stderr. By default, only bars
-        are shown, after two seconds.
+        Show progress. By default, a bar is shown on a terminal after two seconds.
 
     Returns
     -------
@@ -218,14 +287,8 @@ def adapt_head(
     Warns
     -----
     SparWarning
-        If the new head predicts a constant on the target, or if its error on the source is more than 10 % larger than
-        that of the given head. After a correction with target labels, if its error on the source also exceeds 1.5
-        standard deviations of the source labels.
-
-    Notes
-    -----
-    The function may run in several threads at the same time. It draws no random numbers. A loader that shuffles draws
-    from torch's generator as in any other loop, and the state of that generator is not restored.
+        If the new head predicts a constant on the target, if its error on the source is more than 10 % larger than that
+        of the given head, or if the body of the model does not fit the source.
 
     Examples
     --------
@@ -244,67 +307,82 @@ def adapt_head(
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
     check_options(
         {"target_labels": target_labels, "method": method, "head": head, "labels_scale": labels_scale,
-         "autocast": autocast, "progress": progress, **numbers, **functions}
+         "source_rows": source_rows, "autocast": autocast, "progress": progress, **numbers, **functions}
     )  # fmt: skip
     uses_target = method != "ols" or target_labels is not None
     _check_loaders(source_loader, target_loader, uses_target)
-    keep = None
-    if target_labels is not None:
-        check_order(target_loader)
-        keep = TargetRows(target_labels)
-    original = unwrap(model)
-    adapted = copy_model(original)
-    reader = BatchReader.of(adapted, **functions)
-    with prepare_runner(adapted, autocast) as run, show_progress(progress) as reporter:
-        first, batches = read_first_batch(source_loader, "source_loader")
-        where = "batch 0 of source_loader"
-        name = find_head(run, reader.read_arguments(first, where), head, where)
-        check_not_tied(original, name)
-        features = FeatureReader(run, name, reader, reporter)
-        allow_padding = labels_scale == "ignore"
-        layer = cast(nn.Linear, adapted.get_submodule(name))
-        errors = ErrorSums(layer, run.eps) if method == "bayes" else None
-        x, ndim = features.read(
-            batches, "source", length_hint(source_loader), allow_padding=allow_padding, errors=errors
+    keep = None if target_labels is None else TargetRows(target_labels)
+    adapted = copy_model(unwrap(model))
+
+    def prepare(network: nn.Module, loader: Any, name: str | None, where: str) -> tuple[FeatureReader, Any]:
+        """Find the head of a network with the first batch of a loader; return its reader and all batches."""
+        first, batches = read_first_batch(loader, where)
+        reader, place = BatchReader.of(network, **functions), f"batch 0 of {where}"
+        name = find_head(run, reader.read_arguments(first, place), name, place)
+        layer = cast(nn.Linear, network.get_submodule(name))
+        return FeatureReader(run, name, _select_outputs(output, layer), reader, progress), batches
+
+    name, source, z = head, source_loader, None
+    if not isinstance(source, SourceFeatures):
+        body = adapted if source_model is None else copy_model(unwrap(source_model))
+        with prepare_runner(body, autocast) as run:
+            features, batches = prepare(body, source_loader, head, "source_loader")
+            trained = _weights_of(features.layer, features.outputs)
+            errors = ErrorSums(*trained, run.eps) if method == "bayes" else None
+            is_ignored = labels_scale == "ignore"
+            x, ndim = features.read(batches, "source", source_loader, allow_padding=is_ignored, errors=errors)
+            if x.rows < 2:
+                raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
+            if not is_ignored:
+                _check_label_scale(x, *trained)
+            name, source = features.head, SourceFeatures(x, () if errors is None else errors.roots(), ndim)
+    x = source.moments
+    if keep is not None and source.ndim != 2:
+        raise InputError(
+            f"target_labels requires a head with one input row per label, got inputs with {source.ndim} dimensions; "
+            "pool the features before the head"
         )
-        if x.rows < 2:
-            raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
-        coef, bias = _as_float64(layer.weight), None if layer.bias is None else _as_float64(layer.bias)
-        trained = coef, np.zeros(len(coef)) if bias is None else bias
-        if labels_scale == "check":
-            check_label_scale(x, *trained)
-        if keep is not None and ndim != 2:
-            raise InputError(
-                f"target_labels requires a head with one input row per label, got inputs with {ndim} dimensions; pool "
-                "the features before the head"
-            )
-        z = None
+    with prepare_runner(adapted, autocast) as run:
         if uses_target:
-            total = length_hint(target_loader)
-            z, _ = features.read(iter(target_loader), "target", total, ndim=ndim, keep=keep)
-    selected = None if keep is None else keep.select()
-    if selected is not None and z is not None and labels_scale == "check":
-        check_target_label_scale(x, z, *trained, *selected[:2])
-    numbers |= {"error_roots": () if errors is None else errors.roots(), "eigen": eigen_on_device_of(layer.weight)}
-    new = new_head_weights(x, None if method == "ols" else z, coef, bias, method, **numbers)
-    account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
-    account.warn()
-    if selected is not None:
-        new = correct_head(new, *selected)
-        account = compare_heads(x, z, trained, new, fit_intercept=bias is not None)
-        account.warn_of_correction()
-    write_weights(new.coef, new.intercept, layer, name)
-    adaptation = getattr(new.estimator, "adaptation_", None)
-    several = len(new.coef) > 1
-    drift: Any = (list(new.drifts) if several else new.drifts[0]) if new.drifts else None
-    forecast: Any = (list(new.forecasts) if several else new.forecasts[0]) if new.forecasts else None
-    return AdaptedHead(adapted, method, new.changed, adaptation, name, new.estimator, account, drift, forecast)
+            features, batches = prepare(adapted, target_loader, name, "target_loader")
+            z, _ = features.read(batches, "target", target_loader, ndim=source.ndim, keep=keep)
+            if keep is not None:
+                features.check_order(target_loader, keep.first)
+        elif isinstance(source_loader, SourceFeatures):
+            raise InputError("method='ols' with the source of an earlier result needs target_loader; pass it")
+    check_not_tied(unwrap(model), features.head)
+    layer, outputs = cast(nn.Linear, adapted.get_submodule(features.head)), features.outputs
+    coef, trained_bias = _weights_of(layer, outputs)
+    if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
+        raise InputError(
+            f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
+            f"{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture"
+        )
+    bias = None if layer.bias is None else trained_bias
+    target, eigen = None if method == "ols" else z, eigen_on_device_of(layer.weight)
+    new = new_head_weights(x, target, coef, bias, method, error_roots=source.error_roots, eigen=eigen, **numbers)
+    summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
+    summary.warn()
+    if method == "bayes" and labels_scale == "check":
+        _warn_of_misfit(summary, x)
+    drift: Any = None
+    forecast: Any = None
+    if keep is not None and z is not None:
+        new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
+        summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
+    write_weights(new.coef, new.intercept, layer, features.head, outputs)
+    weights = new.coef, new.intercept
+    return AdaptedHead(
+        adapted, method, new.changed, new.adaptation, features.head, summary, source, z, weights, drift, forecast,
+        source_rows,
+    )  # fmt: skip
 
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise ValueError or TypeError if one of all options of :func:`adapt_head` is invalid, before anything is read."""
     check_head_options(options["method"], **{name: options[name] for name in ("alpha", "noise", "cutoff")})
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
+    check_choice("source_rows", options["source_rows"], get_args(SourceRows))
     if options["progress"] not in (None, True, False):
         raise TypeError(f"progress must be True, False or None, got {options['progress']!r}")
     if options["autocast"] not in (None, torch.bfloat16, torch.float16):
@@ -320,12 +398,9 @@ def check_options(options: Mapping[str, Any]) -> None:
             raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
 
 
-def _as_float64(parameter: Tensor) -> Matrix:
-    return parameter.detach().to("cpu", torch.float64).numpy().copy()
-
-
 def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) -> None:
-    check_loader(source_loader, "source_loader")
+    if not isinstance(source_loader, SourceFeatures):
+        check_loader(source_loader, "source_loader")
     if not uses_target:
         return
     if target_loader is None:
@@ -339,18 +414,130 @@ def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) ->
         )
 
 
-def write_weights(coef: Matrix, intercept: Vector, layer: nn.Linear, name: str) -> None:
+def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
+    if output is None:
+        return tuple(range(layer.out_features))
+    if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < layer.out_features:
+        raise ValueError(f"output must be one of 0 to {layer.out_features - 1}, got {output!r}")
+    return (output,)
+
+
+def _weights_of(layer: nn.Linear, outputs: tuple[int, ...] | None = None) -> tuple[Matrix, Vector]:
+    """Return weights (K, D) and biases (K,) in float64; zeros for a layer without bias."""
+    rows = list(range(layer.out_features) if outputs is None else outputs)
+    coef = layer.weight.detach().to("cpu", torch.float64).numpy()[rows]
+    bias = np.zeros(len(rows)) if layer.bias is None else layer.bias.detach().to("cpu", torch.float64).numpy()[rows]
+    return coef, bias
+
+
+def _correct(
+    new: NewHead, rows: tuple[Matrix, Matrix, Vector], source: Moments, *, check: bool
+) -> tuple[NewHead, Any, Any]:
+    """Return a head that is corrected with target labels, what they show, and the expected errors."""
+    features, labels, counts = rows
+    predicted = features @ new.coef.T + new.intercept
+    spread = source.spread[source.n_features :]
+    for k in range(labels.shape[1] if check else 0):
+        known = np.isfinite(labels[:, k])
+        reason = describe_other_unit(predicted[known, k], labels[known, k], float(spread[k])) if known.any() else None
+        if reason:
+            raise InputError(
+                f"target_labels are on another scale than the model's predictions{_name_output(k, spread)}: {reason}; "
+                "pass them as the model predicts them, for example standardised (labels= is not applied to them), or "
+                "labels_scale='ignore' if they are right"
+            )
+    drifts, reports = fit_outputs(features, predicted, labels, counts)
+    coef, intercept = new.coef.copy(), new.intercept.copy()
+    for k, drift in enumerate(drifts):
+        if drift is not None:
+            coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
+    forecasts = [None if drift is None else forecast_error(drift, "the corrected head") for drift in drifts]
+    several = len(coef) > 1
+    corrected = replace(new, coef=coef, intercept=intercept)
+    return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
+
+
+def _compare_heads(
+    source: Moments, target: Moments | None, trained: tuple[Matrix, Vector], new: NewHead, *, fit_intercept: bool
+) -> HeadSummary:
+    """Return the errors of a trained head and a new one from the moments of the features."""
+    refit = least_squares(source, fit_intercept=fit_intercept)
+    no_target = np.full(len(new.coef), np.inf)
+    return HeadSummary(
+        trained=_source_rmse(source, *trained),
+        refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
+        adapted=_source_rmse(source, new.coef, new.intercept),
+        label_spread=source.spread[source.n_features :],
+        trained_spread=no_target if target is None else _prediction_spread(target, trained[0]),
+        adapted_spread=no_target if target is None else _prediction_spread(target, new.coef),
+    )
+
+
+def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
+    """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
+    d, spread, error = source.n_features, source.spread[source.n_features :], _source_rmse(source, coef, intercept)
+    centred = source.root_about(None)
+    predicted, labels = centred[:, :d] @ coef.T, centred[:, d:]
+    squares, products = np.square(predicted).sum(axis=0), (predicted * labels).sum(axis=0)
+    explained = products / np.maximum(np.sqrt(squares) * column_norms(labels), 1e-300)  # the correlation
+    slopes = np.where(explained > 0.7, products / np.maximum(squares, 1e-300), np.nan)
+    for k in np.flatnonzero(spread > 0.0).tolist():
+        slope, line = slopes[k], ""
+        if error[k] <= MAX_ERROR * spread[k] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
+            continue
+        if np.isfinite(slope):
+            offset = source.mean[d + k] - slope * (source.mean[:d] @ coef[k] + intercept[k])
+            line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
+        raise InputError(
+            f"the source labels are on another scale than the model's predictions{_name_output(k, spread)}: the RMSE "
+            f"of the model on the source is {format_number(error[k])}, and the standard deviation of the labels is "
+            f"{format_number(spread[k])}{line}; pass labels=, a function of the batch that returns labels as the model "
+            "predicts them, source_model= if the model was aligned with the target, or labels_scale='ignore' if the "
+            "head was never trained"
+        )
+
+
+def _warn_of_misfit(summary: HeadSummary, source: Moments) -> None:
+    """Warn of a body that was changed after the head was trained, for example by alignment."""
+    enough = source.rows > 5 * source.n_features
+    for k in np.flatnonzero(enough & (summary.trained > MAX_MISFIT * summary.refitted)).tolist():
+        warn(
+            f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its head is "
+            f"{format_number(summary.trained[k])} there, and that of a refitted head is "
+            f"{format_number(summary.refitted[k])}; if the model was aligned with the target, pass the trained one as "
+            "source_model="
+        )
+
+
+def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
+    residual = source.subtract_prediction(coef.T, intercept).column_lengths()[source.n_features :]
+    return np.asarray(residual / np.sqrt(source.weight))
+
+
+def _prediction_spread(target: Moments, coef: Matrix) -> Vector:
+    centred = target.root_about(None)[:, : target.n_features]
+    return np.asarray(column_norms(centred @ coef.T) / np.sqrt(target.weight))
+
+
+def _name_output(output: int, outputs: Vector) -> str:
+    return f" (output {output})" if len(outputs) > 1 else ""
+
+
+def write_weights(
+    coef: Matrix, intercept: Vector, layer: nn.Linear, name: str, outputs: tuple[int, ...] | None = None
+) -> None:
     """Write weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
-    weight = torch.as_tensor(coef).to(layer.weight)
-    bias = torch.as_tensor(intercept).to(layer.weight)
+    rows = list(range(layer.out_features) if outputs is None else outputs)
+    weight: Tensor = torch.as_tensor(coef).to(layer.weight)
+    bias: Tensor = torch.as_tensor(intercept).to(layer.weight)
     if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
         raise InputError(
             f"the new weights of {describe_layer(name)} exceed the range of its dtype {layer.weight.dtype}; use a "
             "wider dtype"
         )
     if layer.bias is None and bias.any():
-        layer.bias = nn.Parameter(torch.zeros_like(bias), layer.weight.requires_grad)
+        layer.bias = nn.Parameter(layer.weight.new_zeros(layer.out_features), layer.weight.requires_grad)
     with torch.no_grad():
-        layer.weight.copy_(weight)
+        layer.weight[rows] = weight
         if layer.bias is not None:
-            layer.bias.copy_(bias)
+            layer.bias[rows] = bias
