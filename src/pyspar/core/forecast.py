@@ -60,17 +60,6 @@ class Forecast:
     interval95: Interval
     source_rmse: float = nan
     model_rmse: float = nan
-    rmse_noiseless: float = nan  # temporary, as all fields below
-    variance: float = nan
-    bias: float = nan
-    noise: float = nan
-    between_groups: float = 0.0
-    interval80_if_linear: Interval | None = None
-    interval95_if_linear: Interval | None = None
-
-    @property
-    def known_rmse(self) -> float:  # temporary
-        return self.source_rmse if self.model_rmse != self.model_rmse else self.model_rmse
 
     def __repr__(self) -> str:
         numbers = (f"{float(f'{number:.4g}'):,g}" for number in (self.rmse, *self.interval80, *self.interval95))

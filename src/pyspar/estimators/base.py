@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -26,9 +26,6 @@ from pyspar.estimators.calibration import forecast_error, row_factor
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
 from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
 from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction
-
-if TYPE_CHECKING:
-    from pyspar.estimators.calibrated_forecasts import SourceModel  # temporary
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
 """The attributes that only an adapted regressor has."""
@@ -360,12 +357,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         weights = {"coef_": self.coef_source_, "intercept_": self.intercept_source_, "_target_spread": None}
         new._replace(ADAPTATION_ATTRIBUTES, weights)
         return new
-
-    @property
-    def _model(self) -> SourceModel:  # temporary
-        from pyspar.estimators.calibrated_forecasts import SourceModel
-
-        return SourceModel(self)
 
     @property
     def _source(self) -> Moments:  # temporary
