@@ -115,8 +115,7 @@ def rows_to_label(
 def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Array, int]:
     """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
 
-    ``y`` is an array with one entry per row, or a mapping from row positions to labels. ``name`` is that of the
-    argument in messages. ``outputs`` is the required number of columns.
+    ``name`` is that of the argument in messages. ``outputs`` is the required number of columns.
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
@@ -403,14 +402,9 @@ def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:
 
 
 def _spread_order(n: int) -> list[int]:
-    """Return 0 to n - 1 in an order whose first elements are spread: the middle, then the middles of the halves.
-
-    >>> _spread_order(7)
-    [3, 1, 5, 0, 2, 4, 6]
-    """
+    """Return 0 to n - 1 in an order whose first elements are spread: the middle, then the middles of the halves."""
     order, parts = [], [(0, n)]
-    while parts:
-        low, high = parts.pop(0)
+    for low, high in parts:  # which grows
         if low < high:
             middle = (low + high) // 2
             order.append(middle)
@@ -432,12 +426,11 @@ def _read_groups(groups: Any, m: int) -> Positions:
     if groups is None:
         return np.zeros(m, dtype=np.intp)
     names = list(groups)
-    if len(names) != m:
-        raise ValueError(f"groups must have one entry for each of {m} rows, got {len(names)}")
-    if missing := [i for i, name in enumerate(names) if is_missing(name)]:
-        raise ValueError(f"groups must not be missing, got a missing one in row {missing[0]}")
-    names = [str(name) for name in names]
-    return np.asarray(np.unique(names, return_inverse=True)[1])
+    missing = [i for i, name in enumerate(names) if is_missing(name)]
+    if len(names) != m or missing:
+        got = f"{len(names)}" if len(names) != m else f"a missing one in row {missing[0]}"
+        raise ValueError(f"groups must have one entry for each of {m} rows, got {got}")
+    return np.asarray(np.unique([str(name) for name in names], return_inverse=True)[1])
 
 
 def _read_positions(rows: Any, m: int) -> Positions:
