@@ -9,11 +9,7 @@ pytest.importorskip("benchmarks.faults", reason="the benchmarks are not part of 
 pytest.importorskip("pyarrow", reason="needs: pip install 'pyspar[cli]'")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-import pyspar.persist  # noqa: E402
 from benchmarks import faults  # noqa: E402
-
-if not hasattr(pyspar.persist, "save"):  # temporary
-    pytest.skip("needs the new command line", allow_module_level=True)
 
 BY_NAME = {command.name: command for command in faults.COMMANDS}
 TESTS = {"kills": faults.kill, "signals": faults.stop, "disks": faults.fill_disk, "writers": faults.write_twice}
