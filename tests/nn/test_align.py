@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import SourceSummary, align, summarize  # noqa: E402
 from pyspar.nn.align import Descent, _prepare, _split, find_layers  # noqa: E402
+from pyspar.nn.layer_statistics import collect_outputs  # noqa: E402
 from pyspar.nn.source_summary import FeatureSums, relative_distance  # noqa: E402
 
 NORMS = {
@@ -122,6 +123,31 @@ def test_statistics_are_those_of_all_target_rows(networks):
     assert "loss" not in str(result)
 
 
+@pytest.mark.parametrize("kind", ["layer", "group"])
+def test_outputs_of_other_layers_get_mean_and_spread_of_the_source(networks, kind):
+    model = networks[kind]
+    result = align(model, SOURCE, TARGET, passes=0, force=True)
+    moved, wanted = result.model[:2](TARGET), model[:2](SOURCE)
+    torch.testing.assert_close(moved.mean(dim=0), wanted.mean(dim=0), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(moved.std(dim=0), wanted.std(dim=0), rtol=1e-2, atol=1e-3)
+
+
+def test_channels_are_found_wherever_a_layer_has_them():
+    class Permuted(nn.LayerNorm):
+        def forward(self, x):
+            return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+    x = torch.randn(8, 8, 8)  # equal sizes say nothing
+    for layer, place in ((nn.LayerNorm(8), 2), (Permuted(8), 1), (nn.GroupNorm(2, 8), 1)):
+        nn.init.normal_(layer.bias)
+        with collect_outputs({"": layer}) as sums:
+            output = layer(x)
+        mean, spread = sums.joined()
+        values = output.detach().movedim(place, 0).flatten(1)
+        np.testing.assert_allclose(mean, values.mean(dim=1), atol=1e-5)
+        np.testing.assert_allclose(spread, values.std(dim=1, correction=0), rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", NORMS)
 def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
     model = networks[kind]
@@ -152,7 +178,7 @@ def make_summary(features, head=None):
     sums = FeatureSums(0)
     for part in features.split(70):
         sums.add(part)
-    return sums.summary(head or nn.Linear(features.shape[1], 1))
+    return sums.summary(head or nn.Linear(features.shape[1], 1), np.zeros((2, 0), np.float32))
 
 
 def test_the_test_of_the_share_has_its_level_without_a_shift():

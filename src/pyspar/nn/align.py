@@ -1,15 +1,15 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
-First the statistics of batch normalisation are replaced by those of the target. Then the scales and offsets of all
-normalisation layers are changed by gradient steps, until the target's features have the mean and variance of the
-source's along the leading principal directions of the source. No labels are used.
+First the outputs of normalisation layers get the mean and spread that they have on the source; for batch normalisation,
+the statistics of the target do this. Then scales and offsets of these layers are changed by gradient steps, until the
+features have the source's mean and variance along the leading principal directions of the source. No labels are used.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subse
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.layer_statistics import affine, collect_inputs, collect_outputs, find_layers
 from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
 from pyspar.nn.source_summary import FeatureSums, SourceSummary, relative_distance
 from pyspar.progress import Advance, progress_bar
@@ -92,7 +93,7 @@ def align(
         file. At most 10,000 random rows are read from a plain ``DataLoader``.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
-    passes : int, default 5; 0 replaces only the statistics of batch normalisation
+    passes : int, default 5; 0 replaces only the statistics of normalisation layers
     learning_rate : float, default 0.001 for 1,600 steps or more, and 1.6 / steps, at most 0.01, for fewer
     batch_size, seed : int
         The seed determines the order of the rows. The random state of the caller is not changed.
@@ -122,7 +123,7 @@ def align(
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
         losses: list[float] = []
         if changed:
-            net.replace_statistics(target, layers)
+            net.replace_statistics(summary, target)
             rows_in_all = len(target.dataset) if _is_plain(target) else rows
             rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS * batch_size / max(passes * rows_in_all, 1), 1))
             losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
@@ -140,21 +141,6 @@ def summarize(
     loader = _as_loader(loader, "source")
     with _prepare(model, loader, head, inputs, seed) as net:
         return net.summarize(loader)
-
-
-def find_layers(model: nn.Module) -> dict[str, nn.Module]:
-    """Return the normalisation layers with weights or statistics. Those of other libraries are recognised by name."""
-    layers = {name: layer for name, layer in model.named_modules() if "norm" in type(layer).__name__.lower()}
-    return {name: layer for name, layer in layers.items() if _affine(layer) or _has_statistics(layer)}
-
-
-def _affine(layer: nn.Module) -> list[nn.Parameter]:
-    """Return scale and offset of a normalisation layer."""
-    return [p for p in layer.parameters(recurse=False) if p.is_floating_point() and p.numel() == max(p.shape)]
-
-
-def _has_statistics(layer: nn.Module) -> bool:
-    return isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is not None
 
 
 @dataclass(frozen=True)
@@ -193,9 +179,10 @@ class Network:
 
     def summarize(self, source: Any) -> SourceSummary:
         sums = FeatureSums(self.generator.initial_seed())
-        for features in self.features(source, "source", rows=MAX_SOURCE_ROWS):
-            sums.add(features)
-        return sums.summary(self.head)
+        with collect_outputs(find_layers(self.run.model)) as outputs:
+            for features in self.features(source, "source", rows=MAX_SOURCE_ROWS):
+                sums.add(features)
+        return sums.summary(self.head, outputs.joined())
 
     def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
         """Return the number of target rows outside the support, and the number of rows that were read."""
@@ -213,33 +200,15 @@ class Network:
             raise InputError("the features of all target rows are equal; check the inputs of the target")
         return outside, rows
 
-    def replace_statistics(self, target: Any, layers: dict[str, nn.Module]) -> None:
-        """Set mean and variance of batch normalisation to those of all target rows.
-
-        In the pass, layers use the statistics of each batch, so that later layers see inputs that are normalised.
-        """
-        chosen: list[Any] = [layer for layer in layers.values() if _has_statistics(layer)]
-        sums: dict[nn.Module, tuple[float, Tensor, Tensor]] = {}
-
-        def collect(layer: nn.Module, args: Any) -> None:
-            values = args[0].detach().transpose(0, 1).flatten(1).float()
-            n, mean, squares = float(values.shape[1]), values.mean(dim=1), values.var(dim=1, correction=0)
-            m, before, total = sums.get(layer, (0.0, mean, 0.0 * squares))
-            step, share = mean - before, n / (m + n)
-            sums[layer] = m + n, before + share * step, total + n * squares + share * m * step.square()
-            layer.training = n > 1.0 and not isinstance(layer, nn.SyncBatchNorm)
-
-        with ExitStack() as stack:
-            for layer in chosen:
-                stack.enter_context(layer.register_forward_pre_hook(collect))
-                stack.callback(vars(layer).update, training=False, momentum=layer.momentum)
-                stack.callback(layer.num_batches_tracked.copy_, layer.num_batches_tracked.clone())
-                layer.momentum = 0.0  # a batch does not change the statistics
-            for _ in self.features(target, "target") if chosen else ():
+    def replace_statistics(self, summary: SourceSummary, target: Any) -> None:
+        """Give the outputs of normalisation layers on the target the mean and spread that they have on the source."""
+        layers = find_layers(self.run.model)
+        with collect_outputs(layers, summary.outputs) as outputs, collect_inputs(layers) as inputs:
+            for _ in self.features(target, "target"):
                 pass
-        for layer, (n, mean, squares) in cast(Any, sums).items():
-            layer.running_mean.copy_(mean)
-            layer.running_var.copy_(squares / max(n - 1.0, 1.0))
+        inputs.write_statistics()
+        if outputs.wanted:
+            outputs.write_weights()
 
 
 class Descent:
@@ -247,7 +216,7 @@ class Descent:
 
     def __init__(self, net: Network, summary: SourceSummary, layers: dict[str, nn.Module], rate: float) -> None:
         self._net = replace(net, run=replace(net.run, needs_grad=True))
-        self._parameters = list({id(p): p for layer in layers.values() for p in _affine(layer)}.values())
+        self._parameters = list({id(p): p for layer in layers.values() for p in affine(layer)}.values())
         # A step is below the precision of 16-bit weights, so they are rounded from weights in float32.
         self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32), copy=True) for p in self._parameters]
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate)

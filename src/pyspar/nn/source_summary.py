@@ -9,6 +9,7 @@ import os
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,8 @@ class SourceSummary:
     """The features of a source, which are the inputs of a network's head: ``mean``, the leading principal
     ``directions`` (D, K) with their ``variances``, a sample (``support``), the distance of each of its rows to its
     nearest others (``scales``), the relative ``distances`` of other source rows in ascending order, and the weights of
-    the ``head``, by which the network is recognised.
+    the ``head``, by which the network is recognised. ``outputs`` has mean and spread of each channel of the outputs of
+    normalisation layers.
     """
 
     mean: NDArray[np.float32]
@@ -43,6 +45,7 @@ class SourceSummary:
     scales: NDArray[np.float32]
     distances: NDArray[np.float32]
     head: NDArray[np.float32]
+    outputs: NDArray[np.float32]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to an ``.npz`` file."""
@@ -61,9 +64,10 @@ class SourceSummary:
                 parts = {name: np.asarray(file[name], dtype=np.float32) for name in cls.__dataclass_fields__}
             (d, k), n, m = parts["directions"].shape, len(parts["support"]), len(parts["head"])
             shapes = {"mean": (d,), "variances": (k,), "support": (n, d), "scales": (n,), "head": (m, d)}
+            shapes["outputs"] = 2, parts["outputs"].size // 2
             good = all(parts[name].shape == shape for name, shape in shapes.items()) and parts["distances"].ndim == 1
-            good = good and all(part.size and np.isfinite(part).all() for part in parts.values())
-            if not good or n < NEIGHBOURS or parts["variances"].min() <= 0.0:
+            good = good and all(np.isfinite(part).all() for part in parts.values())
+            if not good or not k or not len(parts["distances"]) or n < NEIGHBOURS or parts["variances"].min() <= 0.0:
                 raise ValueError("its arrays do not belong together")
         except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"{str(path)!r} is not a summary ({error}); write it with summarize again") from None
@@ -112,7 +116,7 @@ class FeatureSums:
         self._keys, order = keys.topk(min(SAMPLE, len(keys)), largest=False)
         self._sample = torch.cat([self._sample, features])[order]
 
-    def summary(self, head: nn.Linear) -> SourceSummary:
+    def summary(self, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
         """Return the summary of all rows."""
         if self.rows < MIN_SOURCE_ROWS:
             raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {self.rows}; pass training rows")
@@ -127,7 +131,8 @@ class FeatureSums:
         distances = relative_distance(held_out, support, scales).sort().values
         mean, weight = self._origin + step, head.weight.detach()
         parts = mean, directions[:, kept], variances[kept], support, scales, distances, weight
-        return SourceSummary(*(part.cpu().float().numpy() for part in parts))
+        arrays: Any = [*(part.cpu().float().numpy() for part in parts), outputs]
+        return SourceSummary(*arrays)
 
 
 def find_nearest(rows: Tensor, support: Tensor, *, others: bool = False) -> tuple[Tensor, Tensor]:
