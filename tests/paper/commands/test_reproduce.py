@@ -205,17 +205,17 @@ def test_check_exits_with_one_for_a_stale_record_and_with_zero_without(spar, tmp
 
     from pyspar.paper.runs.records import read_records, write_records
 
-    committed = Path(__file__).parents[3] / "results" / "chair-angles-pretrained" / "records.jsonl"
-    file = tmp_path / "chair-angles-pretrained" / "records.jsonl"
+    committed = Path(__file__).parents[3] / "results" / "rcf-mnist-pretrained" / "records.jsonl"
+    file = tmp_path / "rcf-mnist-pretrained" / "records.jsonl"
     file.parent.mkdir()
     records = read_records(committed)
     write_records(file, records)
-    result = spar("reproduce", "chair-angles-pretrained", "--check", "--results", tmp_path)
+    result = spar("reproduce", "rcf-mnist-pretrained", "--check", "--results", tmp_path)
     assert result.exit_code == 0
-    assert "former protocol: chair-angles-pretrained" in result.stderr
+    assert "former protocol: rcf-mnist-pretrained" in result.stderr
     assert "every other record is current" in result.stdout
     write_records(file, [replace(r, recipe=r.recipe - 1) for r in records])
-    result = spar("reproduce", "chair-angles-pretrained", "--check", "--results", tmp_path)
+    result = spar("reproduce", "rcf-mnist-pretrained", "--check", "--results", tmp_path)
     assert result.exit_code == 1
-    assert "spar reproduce chair-angles-pretrained --device cuda" in result.stderr
+    assert "spar reproduce rcf-mnist-pretrained --device cuda" in result.stderr
     assert spar("reproduce", "--check", "--results", tmp_path / "nowhere").exit_code == 2

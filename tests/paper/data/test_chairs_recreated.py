@@ -8,8 +8,8 @@ import pytest
 from pyspar.errors import InputError, MissingDataError, SparWarning
 from pyspar.paper.data import load
 from pyspar.paper.data.chairs import recreated as chairs_recreated
-from pyspar.paper.data.chairs.models import FOLDER, chair_models
 from pyspar.paper.data.chairs.recreated import NAME, draw_yaws, find, render_chairs, sample_chair
+from pyspar.paper.data.chairs.render import FOLDER, chair_models
 
 SEAT = "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nf 1 2 3 4\n"
 BACK = "v -1 0 -1\nv 1 0 -1\nv 1 2 -1\nv -1 2 -1\nf 5 6 7 8\n"
@@ -98,7 +98,7 @@ def test_a_damaged_cache_file_is_rendered_again_with_a_warning(folder):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.warns(SparWarning, match=r"v1.*\.npz.*building it again"):
+    with pytest.warns(SparWarning, match=r"v2.*\.npz.*building it again"):
         again = load(NAME, folder=folder)
     np.testing.assert_array_equal(first.train.X, again.train.X)
 

@@ -16,7 +16,7 @@ from pyspar.paper.runs.summary import read_summaries
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results"
-NAME = "chair-angles-pretrained"
+NAME = "rcf-mnist-pretrained"
 
 
 def test_every_committed_record_is_current_or_marked_as_of_a_former_protocol():
@@ -29,6 +29,7 @@ def test_every_committed_record_is_current_or_marked_as_of_a_former_protocol():
     assert ("rcf-mnist", "C-Mixup") in former
     assert ("rcf-mnist", "ERM") not in former
     assert ("chair-angles", "ERM") in former
+    assert ("chair-angles-pretrained", "ERM") in former  # other images
 
 
 def test_the_committed_page_follows_from_the_records_and_is_short():
@@ -70,7 +71,7 @@ def test_records_of_an_older_recipe_are_stale(results, monkeypatch):
     monkeypatch.setattr(heads_module, "recipe_of", lambda name: 99 if name == "SpAR" else 1)
     problems = change(results, lambda records: [replace(r, recipe=1) for r in records])
     assert {(p.kind, p.rows.split(" (")[0]) for p in problems} == {
-        ("stale", f"chair-angles-recreated, {method} + SpAR") for method in ("ERM", "Deep CORAL")
+        ("stale", f"rcf-mnist, {method} + SpAR") for method in ("ERM", "Deep CORAL")
     }
     assert all("99" in p.reason for p in problems)
     assert all(f"spar reproduce {NAME} --device cuda" in p.command for p in problems)
@@ -93,9 +94,9 @@ def test_a_missing_seed_a_foreign_row_and_a_second_value_are_problems(results):
         return [*(r for r in records if r is not first), foreign, second]
 
     assert {(p.kind, p.rows) for p in change(results, edit)} == {
-        ("missing", "chair-angles-recreated, ERM (seeds '0')"),
-        ("orphaned", "chair-angles-recreated, ERM + ridge (seeds '0')"),
-        ("orphaned", "chair-angles-recreated, ERM (seeds '1')"),
+        ("missing", "rcf-mnist, ERM (seeds '0')"),
+        ("orphaned", "rcf-mnist, ERM + ridge (seeds '0')"),
+        ("orphaned", "rcf-mnist, ERM (seeds '1')"),
     }
 
 

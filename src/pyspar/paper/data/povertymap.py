@@ -153,11 +153,7 @@ def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
 
 
 def countries_of(fold: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the validation countries and the test countries of a fold.
-
-    >>> countries_of("C")[1]
-    ('cameroon', 'ghana', 'malawi', 'zimbabwe')
-    """
+    """Return the validation countries and the test countries of a fold."""
     check_choice("fold", fold, FOLDS)
     position = FOLDS.index(fold)
     return _COUNTRY_SETS[(position + 1) % 5], _COUNTRY_SETS[position]

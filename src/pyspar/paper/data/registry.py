@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -27,67 +25,49 @@ class UnreadableError(InputError):
     """A file or folder of a data set cannot be read because of its permissions."""
 
 
-@contextmanager
-def _convert_permission_errors() -> Iterator[None]:
-    try:
-        yield
-    except PermissionError as error:
-        raise UnreadableError(f"cannot read {error.filename!r}: permission denied; change its permissions") from error
-
-
 def names() -> tuple[str, ...]:
-    """Return the names of all data sets.
-
-    >>> "skillcraft" in names()
-    True
-    """
+    """Return the names of all data sets."""
     return tuple(DATASETS)
 
 
 def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> ShiftTask:
     """Load a data set as a ``ShiftTask``.
 
-    Parameters
-    ----------
-    name : str
-        One of ``names()``.
-    folder : path, optional
-        The folder to search first. The default is the environment variable ``PYSPAR_DATA``.
-    seed : int
-        For data sets with random draws or random splits. Equal seeds give equal bytes.
-    **options
-        Options of the data set, such as ``raw=True`` for tables. docs/data.md lists them.
+    ``folder`` is searched first; by default it is the environment variable ``PYSPAR_DATA``. ``seed`` is for data sets
+    with random draws or splits; equal seeds give equal bytes. docs/data.md lists the options of each data set.
     """
     function = _import_module(name).load
     known = [parameter for parameter in inspect.signature(function).parameters if parameter not in ("folder", "seed")]
     for option in options:
         check_name(f"option of {name}", option, known)
-    seed = check_integer("seed", seed, low=0)
-    with _convert_permission_errors():
-        task: ShiftTask = function(folder, seed=seed, **options)
+    task: ShiftTask = _call(function, folder, seed=check_integer("seed", seed, low=0), **options)
     return task
 
 
 def where(name: str, folder: Folder = None, **options: Any) -> Location:
     """Return the location of a data set, or raise ``MissingDataError`` with the way to get it."""
-    module = _import_module(name)
-    with _convert_permission_errors():
-        location: Location = module.find(folder, **options)
+    location: Location = _call(_import_module(name).find, folder, **options)
     return location
+
+
+def _call(function: Any, *arguments: Any, **options: Any) -> Any:
+    try:
+        return function(*arguments, **options)
+    except PermissionError as error:
+        raise UnreadableError(f"cannot read {error.filename!r}: permission denied; change its permissions") from error
 
 
 def state_of(name: str, folder: Folder = None, **options: Any) -> State:
     """Return the state of a data set in one word. Raise if ``folder`` is not a folder."""
     named_folder(folder)
     try:
-        location = where(name, folder, **options)
+        return "incomplete" if where(name, folder, **options).missing else "found"
     except MissingDataError:
         return "missing"
     except UnreadableError:
         return "unreadable"
     except InputError:
         return "changed"
-    return "incomplete" if location.missing else "found"
 
 
 def _import_module(name: str) -> ModuleType:
@@ -106,19 +86,15 @@ class CheckResult:
 def check_dataset(name: str, folder: Folder = None) -> CheckResult:
     """Find and load a data set, and compare it with its entry in the catalogue.
 
-    Files with a known checksum are hashed. Every image file must exist, and the first and last image of each part are
-    read.
+    Every image file must exist, and the first and last image of each part are read.
     """
     try:
         location = where(name, folder)
-    except MissingDataError as error:
-        return CheckResult(name, "missing", str(error))
-    except InputError as error:
-        return CheckResult(name, "wrong", str(error))
-    try:
         with collect_warnings() as warned:
-            task = load(name, folder=folder)
-            problems = _find_problems(DATASETS[name], task)
+            problems = _find_problems(DATASETS[name], load(name, folder=folder))
+    except MissingDataError as error:
+        found = "location" in locals()  # files of the data set are missing
+        return CheckResult(name, "wrong" if found else "missing", str(error))
     except (InputError, MissingExtraError) as error:
         return CheckResult(name, "wrong", str(error))
     except Exception as error:  # noqa: BLE001 - one unreadable data set must not stop the check of the others

@@ -42,9 +42,6 @@ def split_by_groups(
 
     Training has the groups before the one in which the cumulative number of rows reaches the share ``train``.
     Validation starts with that group and ends before the group in which a further share ``val`` is reached.
-
-    >>> [rows.tolist() for rows in split_by_groups(np.array([1, 1, 1, 2, 2, 2, 3, 4, 4, 4]))]
-    [[0, 1, 2, 3, 4, 5], [6], [7, 8, 9]]
     """
     numbers, sizes = np.unique(group, return_counts=True)
     cumulative = np.cumsum(sizes)

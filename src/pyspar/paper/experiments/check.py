@@ -66,9 +66,9 @@ def check_suite(suite: Suite, records: list[Record]) -> list[Problem]:
     problems: dict[tuple[Any, ...], list[int]] = {}
     for cell in expected.keys() | actual.keys():
         problem = _judge_cell(expected.get(cell, []), actual.get(cell, []))
+        if suite.is_former(cell[1]) and cell in actual and (problem is None or problem[0] == "stale"):
+            problem = FORMER, "trained with the former protocol"
         if problem is not None:
-            if problem[0] == "stale" and suite.is_former(cell[1]):
-                problem = FORMER, "trained with the former protocol"
             problems.setdefault((problem[0], cell[:2], problem[1]), []).append(cell[2])
     for row in _unmeasured_cells(suite):
         problems.setdefault(("missing", row, "published, and the suite does not measure it"), [])

@@ -175,9 +175,6 @@ def judge_gain(gain: Vector) -> str:
     """Return the verdict on the gains of all seeds.
 
     The interval uses Student's t: two standard errors cover 95 % for many seeds, but 70 % for two.
-
-    >>> [judge_gain(np.array(gain)) for gain in ([0.30, 0.31], [0.30, 0.31, 0.32], [0.0, 0.3, 0.6])]
-    ['-', 'better', 'no difference seen']
     """
     if not gain.any():
         return "the same"

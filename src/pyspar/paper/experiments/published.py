@@ -25,13 +25,7 @@ class PublishedTable:
 
 
 def published(name: str, metric: str | None = None) -> PublishedTable:
-    """Return a published table by its name in ``published.toml``, for one metric or for its first one.
-
-    >>> published("synthetic").cells["experiment-2"]["PCR"]
-    ('1.12e0', '0.77e0')
-    >>> published("tabular", "worst-group rmse").cells["skillcraft"]["ERM + SpAR"]
-    ('8.317', '1.327')
-    """
+    """Return a published table by its name in ``published.toml``, for one metric or for its first one."""
     entry = _entry(name)
     metrics = entry.get("metrics", [metric])
     column = 2 * metrics.index(check_name("metric", metric or metrics[0], metrics))
@@ -43,22 +37,14 @@ def published(name: str, metric: str | None = None) -> PublishedTable:
 
 
 def published_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str]]:
-    """Return the published cells of a data set by method; empty if the table does not contain it.
-
-    >>> published_cells("povertymap", "spearman", "povertymap"), published_cells("", "rmse", "skillcraft")
-    ({}, {})
-    """
+    """Return the published cells of a data set by method; empty if the table does not contain it."""
     if not name or metric not in _entry(name)["metrics"]:
         return {}
     return published(name, metric).cells.get(task, {})
 
 
 def tuned_hyperparameters() -> dict[str, dict[str, dict[str, float]]]:
-    """Return the hyperparameters that the paper's search selected, by task and method.
-
-    >>> tuned_hyperparameters()["skillcraft"]["ERM"]
-    {'lr': 0.023276939100527687}
-    """
+    """Return the hyperparameters that the paper's search selected, by task and method."""
     values: dict[str, dict[str, dict[str, float]]] = _entry("tuned-hyperparameters")
     return values
 

@@ -100,11 +100,7 @@ class Suite:
 
 
 def list_suite_names() -> list[str]:
-    """Return the names of all suites in the order of the paper.
-
-    >>> list_suite_names()[:2]
-    ['table1', 'tabular']
-    """
+    """Return the names of all suites in the order of the paper."""
     files = resources.files("pyspar.paper").joinpath("suites").iterdir()
     names = [f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")]
     return sorted(names, key=lambda name: (_read_toml(name).get("place", 99), name))

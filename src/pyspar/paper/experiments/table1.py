@@ -129,11 +129,7 @@ class Cell(Comparison):
 
 
 def format_scientific(value: float) -> str:
-    """Format a number as in the paper's synthetic table: two decimals, and an exponent that is not negative.
-
-    >>> format_scientific(2_540_000), format_scientific(0.771), format_scientific(9.999)
-    ('2.54e6', '0.77e0', '1.00e1')
-    """
+    """Format a number as in the paper's synthetic table: two decimals, and an exponent that is not negative."""
     exponent = max(0, math.floor(math.log10(abs(value)))) if value else 0
     if round(abs(value) / 10**exponent, 2) >= 10:
         exponent += 1

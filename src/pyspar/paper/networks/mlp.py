@@ -14,9 +14,6 @@ class MLP(nn.Module):
     hidden : int
         Width of both hidden layers. The paper's text has one layer, the authors' code has two.
     outputs : int
-
-    >>> MLP(17)
-    MLP(17 -> 128 -> 128 -> 1)
     """
 
     def __init__(self, n_features: int, *, hidden: int = 128, outputs: int = 1) -> None:

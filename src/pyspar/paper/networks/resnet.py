@@ -142,22 +142,15 @@ def resnet(
 
     Parameters
     ----------
-    depth : {18, 34}
-    channels, outputs : int
-        The number of channels of the images, and of label columns.
-    stem : {"imagenet", "small", "chairs"}
+    stem : "imagenet", "small" or "chairs"
         "imagenet" is a 7 x 7 convolution with stride 2 and a pool with stride 2. "small" is a 3 x 3 convolution with
-        stride 1 and no pool, which keeps the resolution of small images. "chairs" is the network of the authors for
-        ChairAngles-Tails: the small stem, stride 2 in each of the four stages, LeakyReLU in the blocks, and shortcuts
-        by average pooling and zero channels.
-    normalise : {"symmetric", "imagenet", "none"}
+        stride 1 and no pool. "chairs" is the authors' network for ChairAngles-Tails: the small stem, stride 2 in all
+        four stages, LeakyReLU in the blocks, and shortcuts by average pooling and zero channels.
+    normalise : "symmetric", "imagenet" or "none"
         The scale of uint8 pixels: [-1, 1], ImageNet's standardised channels, or [0, 1]. Floats are not scaled.
     pretrained : bool
-        Start from torchvision's ImageNet weights, which torchvision downloads. If there are not three channels, the
-        first layer is converted by :func:`convert_first_layer`.
-
-    >>> resnet(34, channels=1)
-    ResNet(34, 1 channels -> 512 -> 1, stem 'imagenet')
+        Start from ImageNet weights, which torchvision downloads, for any number of channels
+        (:func:`convert_first_layer`).
     """
     check_choice("depth", depth, tuple(BLOCKS))
     check_choice("stem", stem, get_args(Stem))
@@ -185,11 +178,11 @@ def load_imagenet_weights(model: ResNet) -> ResNet:
     """Load torchvision's ImageNet weights into all layers except the head, and return the model."""
     models = need("torchvision.models", "vision")
     theirs = getattr(models, f"resnet{model.depth}")(weights="IMAGENET1K_V1").state_dict()
-    own = {}
-    for name, value in theirs.items():
-        part = "stem" if name.startswith(("conv1.", "bn1.")) else "trunk"
-        own[f"{part}.{name}"] = value
-    own = {name: value for name, value in own.items() if not name.startswith("trunk.fc.")}
+    own = {
+        f"{'stem' if name.startswith(('conv1.', 'bn1.')) else 'trunk'}.{name}": value
+        for name, value in theirs.items()
+        if not name.startswith("fc.")
+    }
     channels = model.state_dict()["stem.conv1.weight"].shape[1]
     own["stem.conv1.weight"] = convert_first_layer(own["stem.conv1.weight"], channels)
     model.load_state_dict({**own, "head.weight": model.head.weight.detach()})
@@ -202,9 +195,6 @@ def convert_first_layer(weight: Tensor, channels: int) -> Tensor:
     The first three channels use these weights and the others their mean. With fewer than three channels all use the
     mean. All are scaled by 3 / channels, so that the output keeps its size. WILDS initialises its multispectral network
     in the same way.
-
-    >>> convert_first_layer(torch.tensor([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1), 6).flatten()
-    tensor([0.5000, 1.0000, 3.0000, 1.5000, 1.5000, 1.5000])
     """
     if channels == 3:
         return weight

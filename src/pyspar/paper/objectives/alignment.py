@@ -27,9 +27,6 @@ def coral_penalty(source: Tensor, target: Tensor) -> Tensor:
 
     Sun and Saenko (2016), "Deep CORAL", use only the covariances. The paper's experiments add the means. The covariance
     of a single row is 0.
-
-    >>> coral_penalty(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [3.0]]))
-    tensor(1.)
     """
     means = source.mean(dim=-2) - target.mean(dim=-2)
     covariances = _covariance(source) - _covariance(target)
@@ -49,9 +46,6 @@ def norm_step_penalty(source: Tensor, target: Tensor, *, step: float = 1.0) -> T
 
     The bar marks a constant without gradient. So the value is always :math:`2 \Delta r^2`, also for equal batches, and
     only the gradient has an effect. Xu et al. (2019), "Larger Norm More Transferable" (SAFN).
-
-    >>> float(norm_step_penalty(torch.ones(3, 2), torch.zeros(5, 2), step=2.0))
-    8.0
     """
     # The gradient of torch's norm at zero is zero, so a zero feature vector does not cause NaN.
     a, b = (torch.linalg.vector_norm(features, dim=-1) for features in (source, target))
@@ -75,14 +69,9 @@ class Alignment(Objective):
 
 @dataclass(frozen=True)
 class DeepCORAL(Alignment):
-    r"""Deep CORAL: penalise differences between the means and covariances of the features.
+    """Deep CORAL: MSE + w :func:`coral_penalty`. Sun and Saenko (2016).
 
-    .. math:: \mathrm{MSE} + w \left( \frac1D \|\mu_s - \mu_t\|^2 + \frac1{D^2} \|C_s - C_t\|_F^2 \right)
-
-    Sun and Saenko (2016). The paper's base weight is 1; its tuned weights are 3.72 (RCF-MNIST) and 5.65 (ChairAngles).
-
-    >>> DeepCORAL(3.72)
-    DeepCORAL(weight=3.72)
+    The paper's base weight is 1; its tuned weights are 3.72 (RCF-MNIST) and 5.65 (ChairAngles).
     """
 
     name: ClassVar[str] = "Deep CORAL"
@@ -99,12 +88,9 @@ class DeepCORAL(Alignment):
 
 @dataclass(frozen=True)
 class AFN(Alignment):
-    r"""Adaptive feature norm: lengthen the feature vectors of both domains step by step.
+    """Adaptive feature norm: MSE + w :func:`norm_step_penalty`, which lengthens the feature vectors of both domains.
 
-    .. math:: \mathrm{MSE} + w \sum_{\text{both}} \operatorname{mean}_i (\|f_i\| - \overline{\|f_i\|} - \Delta r)^2
-
-    The bar marks a constant without gradient, so the value of the penalty is constant. Xu et al. (2019), with their
-    default values.
+    Xu et al. (2019), with their default values.
     """
 
     name: ClassVar[str] = "AFN"
@@ -124,9 +110,7 @@ class AFN(Alignment):
 
 @dataclass(frozen=True)
 class RSD(Alignment):
-    r"""Representation subspace distance: penalise the angles between the spans of a source and a target batch.
-
-    .. math:: \mathrm{MSE} + w \left( \|\sin\Theta\|_1 + \beta \bigl\| |P_s| - |P_t| \bigr\|_F \right)
+    """Representation subspace distance: MSE + w :func:`rsd_penalty`, the angles between the spans of two batches.
 
     Chen et al. (2021), with weight and base as in the paper's PovertyMap runs. A batch with at least as many rows as
     features spans the whole space, so its angles are zero and training would be ERM. Such batches raise an error.
@@ -156,9 +140,7 @@ class RSD(Alignment):
 
 @dataclass(frozen=True)
 class DAREGram(Alignment):
-    r"""DARE-GRAM: penalise differences between the inverse Gram matrices in angle and in scale.
-
-    .. math:: \mathrm{MSE} + \frac a{D+1} \sum_c |1 - \cos(G_{s,c}^+, G_{t,c}^+)| + \frac bk \|\lambda_s - \lambda_t\|
+    """DARE-GRAM: MSE + :func:`dare_gram_penalty`, the difference between the inverse Gram matrices.
 
     Nejjar et al. (2023), with angle, scale and threshold as in the paper's PovertyMap runs.
     """

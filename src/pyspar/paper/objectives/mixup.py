@@ -122,11 +122,7 @@ class CMixup(Mixup):
 
 
 def mix_rows(one: Tensor, other: Tensor, mix: Tensor) -> Tensor:
-    """Return ``mix * one + (1 - mix) * other``. The axes of ``mix`` are the leading axes of the tensors.
-
-    >>> mix_rows(torch.ones(2, 3), torch.zeros(2, 3), torch.tensor([1.0, 0.25])).tolist()
-    [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
-    """
+    """Return ``mix * one + (1 - mix) * other``. The axes of ``mix`` are the leading axes of the tensors."""
     weight = mix.to(one.dtype).reshape(*mix.shape, *(1,) * (one.ndim - mix.ndim))
     # One kernel instead of four, because call overhead dominates in small networks.
     return torch.lerp(other, one, weight)

@@ -23,12 +23,7 @@ _MAX_CELLS = 1 << 22  # entries of the N x N matrix that are in memory at a time
 
 
 class Partners:
-    """Partners from the whole training set.
-
-    >>> partners = Partners(np.array([0.0, 5.0, 0.0, 5.0]), bandwidth=0.1, include_self=False)
-    >>> partners.draw(np.arange(4), np.random.default_rng(0)).tolist()
-    [2, 3, 0, 1]
-    """
+    """Partners from the whole training set."""
 
     def __init__(self, y: NDArray[Any], bandwidth: float, *, include_self: bool = True) -> None:
         self.labels = np.asarray(y, dtype=np.float64).reshape(len(y), -1)

@@ -69,7 +69,7 @@ No GPU was available when these parts of the protocol were corrected, so their n
 - C-Mixup mixes the last feature maps of RCF-MNIST, with partners from the batch and as many random rows; on chairs it
   mixes inputs, with partners from the whole set. The stored rows mixed inputs with partners from the batch.
 - The chair network has a 3 x 3 stem, stride 2 in four stages, LeakyReLU and pooled shortcuts. The stored rows of
-  `chair-angles` have the stem of ImageNet.
+  `chair-angles` have the stem of ImageNet. The re-created chairs are rendered without textures now.
 """
 
 

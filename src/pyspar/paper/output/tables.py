@@ -36,15 +36,7 @@ class Result:
 
 
 def format_sheet(sheet: Sheet) -> str:
-    """Return a sheet as Markdown.
-
-    >>> print(format_sheet(Sheet("T", ("a", "b"), [("1", "2")])), end="")
-    **T**
-    <BLANKLINE>
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
+    """Return a sheet as Markdown."""
     lines = [f"**{sheet.title}**", ""] if sheet.title else []
     lines += [_row(sheet.header), "|" + "---|" * len(sheet.header), *map(_row, sheet.rows)]
     for note in sheet.notes:

@@ -35,11 +35,7 @@ class Head:
 
     @property
     def key(self) -> str:
-        """The key of its scores: all three fields, and the version of its rule from the second version on.
-
-        >>> Head("SpAR", {"alpha": 0.9}).key
-        '["SpAR",{"alpha":0.9},"test"]'
-        """
+        """The key of its scores: all three fields, and the version of its rule from the second version on."""
         version = [self.recipe] if self.recipe > 1 else []
         return canonical_json([self.name, self.params, self.adapt_to, *version])
 
@@ -49,11 +45,7 @@ class Head:
         return recipe_of(self.name)
 
     def label(self, method: str) -> str:
-        """Return the name in a table of a method with this head.
-
-        >>> Head("trained").label("ERM"), Head("SpAR").label("ERM")
-        ('ERM', 'ERM + SpAR')
-        """
+        """Return the name in a table of a method with this head."""
         return method if self.name == "trained" else f"{method} + {self.name}"
 
 

@@ -16,11 +16,7 @@ _HIGHER_IS_BETTER = ("r", "spearman")
 
 
 def rmse(prediction: Vector, y: Vector) -> float:
-    """Return the root mean squared error.
-
-    >>> rmse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
-    1.4142135623730951
-    """
+    """Return the root mean squared error."""
     return float(np.sqrt(np.mean((prediction - y) ** 2)))
 
 
@@ -46,9 +42,6 @@ def measure(metric: str, prediction: Vector, y: Vector, group: Groups) -> float:
 
     Groups with constant labels, such as single rows, have no correlation and are ignored by "worst-group r". If the
     predictions of any other group are constant, the worst correlation is nan.
-
-    >>> measure("worst-group rmse", np.array([1.0, 1.0, 3.0, 3.0]), np.zeros(4), np.array([7, 7, 8, 8]))
-    3.0
     """
     plain = metric.removeprefix("worst-group ")
     function = _FUNCTIONS[plain]
@@ -65,9 +58,6 @@ def round_to_float32(value: float) -> float:
     """Round a number to seven significant digits, the precision of float32 features.
 
     Further digits depend on the memory alignment of arrays, so that records of one seed would differ between calls.
-
-    >>> round_to_float32(0.12345678901), round_to_float32(48.654999999)
-    (0.1234568, 48.655)
     """
     return float(f"{value:.7g}")
 
@@ -78,10 +68,6 @@ def lower_is_better(metric: str) -> bool:
 
 
 def metric_title(metric: str) -> str:
-    """Return the name of a metric in the heading of a table.
-
-    >>> metric_title("worst-group rmse")
-    'worst-group RMSE'
-    """
+    """Return the name of a metric in the heading of a table."""
     plain = metric.removeprefix("worst-group ")
     return metric[: len(metric) - len(plain)] + METRIC_TITLES.get(plain, plain)

@@ -50,11 +50,7 @@ numbers of a head. Scores and records of older versions are then computed again,
 
 
 def recipe_of(head: str) -> int:
-    """Return the version of the rule of a head, for any cut.
-
-    >>> recipe_of("OLS, half cut"), recipe_of("Bayes-SpAR") > 1
-    (1, True)
-    """
+    """Return the version of the rule of a head, for any cut."""
     return RECIPES.get(head, RECIPES.get(head.partition(", ")[0], 1))
 
 

@@ -39,12 +39,6 @@ class RunSpec:
         """The name of the run's folder: sixteen hexadecimal digits of the hash of all fields that training depends on.
 
         A suite that adapts a network to other rows uses the network of another suite.
-
-        >>> one = RunSpec("povertymap", "resnet18", "ERM", 0, config={"lr": 0.01, "epochs": 3})
-        >>> one.key == RunSpec("povertymap", "resnet18", "ERM", 0, {"unlabeled": True}, config=one.config).key
-        True
-        >>> one.key == RunSpec("povertymap", "resnet18", "ERM", 1, config=one.config).key
-        False
         """
         values = self.as_dict()
         if self.objective not in TARGET_METHODS:
@@ -69,9 +63,5 @@ class RunSpec:
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON with sorted keys and without spaces, so that equal values have equal texts.
-
-    >>> canonical_json({"b": (1, 2), "a": 0.001})
-    '{"a":0.001,"b":[1,2]}'
-    """
+    """Return JSON with sorted keys and without spaces, so that equal values have equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

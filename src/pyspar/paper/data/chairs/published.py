@@ -71,10 +71,6 @@ def split_tails(
 
     Training images strictly between 15° and 75° are shuffled; four fifths are for training and one for validation. The
     test part consists of other images strictly between 0° and 90°, at most 25 per angle.
-
-    >>> train, val, test = split_tails(np.array([10, 20, 30, 40, 50, 60, 10.0]), np.arange(7) < 6, seed=0)
-    >>> len(train), len(val), test.tolist()
-    (4, 1, [6])
     """
     random = np.random.default_rng(seed)
     pool = random.permutation(np.flatnonzero(training & (angle > TRAINING_YAWS[0]) & (angle < TRAINING_YAWS[1])))

@@ -15,16 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyspar.errors import InputError, MissingDataError
-from pyspar.paper.data.chairs.models import FOLDER, INSTALL, ChairModel, chair_models, read_mesh
 from pyspar.paper.data.chairs.published import TEST_YAWS, TRAINING_YAWS, make_parts
-from pyspar.paper.data.chairs.render import SIZE, Cloud, draw_picture, sample_surface
+from pyspar.paper.data.chairs.render import (
+    FOLDER,
+    INSTALL,
+    SIZE,
+    ChairModel,
+    Cloud,
+    chair_models,
+    draw_picture,
+    sample_surface,
+)  # fmt: skip
 from pyspar.paper.data.files import CACHE, Arrays, Location, cache_file, candidate_folders, list_names, load_or_build
 from pyspar.paper.data.task import ShiftTask
 
 NAME = "chair-angles-recreated"
 ANGLES = (117, 80)  # per chair, for training and validation, and for the test
 
-_VERSION = "v1"  # change it with every change of the resulting bytes
+_VERSION = "v2"  # change it with every change of the resulting bytes
 _MIN_CONTRAST = 2.0  # grey levels, averaged over the image
 _MIN_ROWS, _MAX_CHAIRS = 10, 8  # of a small version
 
@@ -65,7 +73,7 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, rows: i
         licence="models CC0 or CC BY 3.0, their authors in the catalogues",
         recreation=(
             f"A re-creation of ChairAngles-Tails: {n_chairs} models of Sweet Home 3D instead of the 49 of RC-49, with "
-            "another renderer (no perspective, no shadows, white background), at random yaws instead of steps of 0.1°. "
+            "another renderer (no perspective, shadows or textures), at random yaws instead of steps of 0.1°. "
             "The split is the same. Compare methods on it, but not its numbers with published ones."
         ),
     )
@@ -77,7 +85,7 @@ def sample_chair(chair: ChairModel) -> tuple[Cloud, float]:
     The contrast is the mean difference, in grey levels, between the image at yaw 0° and that at 45° or 90°, whichever
     is smaller. A stool that looks the same after a quarter turn is not rendered.
     """
-    cloud = sample_surface(read_mesh(chair))
+    cloud = sample_surface(chair)
     front, half, side = (draw_picture(cloud, yaw).astype(np.float64) for yaw in (0.0, 45.0, 90.0))
     return cloud, float(min(np.abs(front - half).mean(), np.abs(front - side).mean()))
 
