@@ -13,20 +13,17 @@ ROOT = Path(pyspar.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 
-SHARED = {"errors", "progress", "terminal", "text", "wording"}
-OLD = {"io"}
-"""Temporary: packages that smaller ones replace. ARCHITECTURE.md does not list them."""
+SHARED = {"errors", "progress", "text"}
 NUMERIC = {"numpy", "scipy"}
-LOWER = {"core", "sources", "estimators", "persist", "shared", "io"}
+LOWER = {"core", "sources", "estimators", "persist", "shared"}
 # For each package: the packages of pyspar and the libraries that it may import, at the top or in functions.
 MAY = {
-    "shared": (set(), {"rich", "typer"}),
+    "shared": (set(), {"rich"}),
     "core": (set(), NUMERIC),
     "theory": ({"core"}, NUMERIC),
     "persist": ({"core", "shared"}, {"numpy", "skops"}),
-    "io": ({"core", "persist", "shared"}, {"numpy", "skops"}),
     "cells": ({"shared"}, {"numpy", "pyarrow"}),
-    "sources": ({"core", "io", "cells", "persist", "shared"}, NUMERIC | {"pandas", "pyarrow", "dask", "torch"}),
+    "sources": ({"core", "cells", "persist", "shared"}, NUMERIC | {"pandas", "pyarrow", "dask", "torch"}),
     "estimators": ({"core", "sources", "shared"}, NUMERIC | {"sklearn"}),
     "report": (LOWER, NUMERIC | {"sklearn", "jinja2"}),
     "nn": ({"core", "sources", "estimators", "persist", "shared"}, NUMERIC | {"torch"}),

@@ -249,9 +249,9 @@ def test_the_table_of_packages_agrees_with_the_import_rules_that_a_test_enforces
         for name, packages, libraries in re.findall(row, (ROOT / "ARCHITECTURE.md").read_text(), flags=re.M)
     }
     enforced = {
-        name: (packages - {"__init__"} - tree["OLD"], libraries)
+        name: (packages - {"__init__"}, libraries)
         for name, (packages, libraries) in tree["MAY"].items()
-        if not name.startswith("__") and name not in tree["OLD"]
+        if not name.startswith("__")
     }
     assert documented == enforced
 

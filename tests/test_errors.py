@@ -40,9 +40,10 @@ def test_an_installed_package_that_fails_to_import_is_named(tmp_path, monkeypatc
 
 def test_an_error_that_a_stop_caused_is_reported_as_a_stop(capsys):
     typer = pytest.importorskip("typer")
-    from pyspar.terminal import STOP_CODE, Stopped, handle_errors
+    from pyspar.__main__ import Stopped
+    from pyspar.cli.show import handle_errors
 
-    for cause, code in ((Stopped(), STOP_CODE), (ValueError("bad"), 1)):
+    for cause, code in ((Stopped(), 130), (ValueError("bad"), 1)):
         with pytest.raises(typer.Exit) as ended, handle_errors(debug=False):
             raise ImportError("a library changed the exception") from cause
         assert ended.value.exit_code == code

@@ -98,9 +98,10 @@ def write_model(model: Any, path: Path) -> None:
 def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a file that :func:`save` wrote.
 
-    A model may contain estimators of pyspar, estimators of scikit-learn that skops trusts, trees, and universal
-    functions of numpy and scipy. Opening such a file runs no code from the file. Other types are refused by name; list
-    them in ``trusted`` if you trust whoever wrote the file.
+    A model may contain estimators of pyspar, estimators of scikit-learn that skops trusts, and universal functions of
+    numpy and scipy. Opening such a file runs no code from the file. Other types are refused by name; list them in
+    ``trusted`` if you trust whoever wrote the file. Trees (boosting, forests) are among them: scikit-learn does not
+    check their indices, so a crafted tree can crash the process when it predicts.
     """
     where = repr(str(path))
     if not Path(path).is_file():
@@ -122,7 +123,6 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
 
 _KEYS = {f"builtins.{name}" for name in ("str", "int", "float", "bool")}
 _SCALARS = {f"numpy.{kind.__name__}" for kind in np.sctypeDict.values()} - {"numpy.void", "numpy.object_"}
-_TREES = {"sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}
 _SELECTOR = {"sklearn.compose._column_transformer.make_column_selector"}
 _COLUMN_TYPES = {"builtins.object", "numpy.number", "numpy.floating", "numpy.integer"}  # which that selector selects
 _TYPES_OF_NODES = {
@@ -135,9 +135,6 @@ _TYPES_OF_NODES = {
     "SliceNode": {"builtins.slice"},
     "TupleNode": {"builtins.tuple"},
     "JsonNode": {"builtins.str"},
-    "TreeNode": _TREES,
-    "RandomStateNode": {"numpy.random.mtrand.RandomState"},
-    "RandomGeneratorNode": {"numpy.random._generator.Generator"},
 }
 """The types of each kind of node. skops calls constructors and functions in other kinds of nodes."""
 _PLAIN = {"JsonNode", "ListNode", "TupleNode", "NdArrayNode"}  # accepted in arrays of objects
@@ -165,7 +162,7 @@ def _check_model(
         if isinstance(node, dict) and "__loader__" in node:
             kind, name = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
             if name not in trusted and (not _is_accepted(kind, name) or (plain and kind not in _PLAIN)):
-                rejected.add(name if kind in ("ObjectNode", *_TYPES_OF_NODES) else f"{name} ({kind})")
+                rejected.add(name)
             if kind == "DictNode":
                 keys = [f"{key.get('__module__')}.{key.get('__class__')}" for key in node["key_types"]["content"]]
                 rejected.update(set(keys) - _KEYS - _SCALARS - set(trusted))
@@ -182,13 +179,13 @@ def _check_model(
 
     check({key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}, 0)
     untrusted = set(skops.get_untrusted_types(data=data)) if any_type or not rejected else set()
-    known = {name for name in untrusted if _is_ours(name)} | _TREES | _SELECTOR | _COLUMN_TYPES | {"numpy.dtype"}
+    known = {name for name in untrusted if _is_ours(name)} | _SELECTOR | _COLUMN_TYPES | {"numpy.dtype"}
     rejected |= untrusted - known - set(trusted)
     if rejected and not any_type:
-        names = sorted(rejected)
+        names = sorted(rejected | set(trusted))  # all of them, so that the call can be pasted
         raise InputError(
-            f"{where} contains types that are not trusted: {', '.join(names)}; if you trust whoever wrote the file, "
-            f"use pyspar.load(path, trusted={names})"
+            f"{where} contains types that are not trusted: {', '.join(sorted(rejected))}; if you trust whoever wrote "
+            f"the file, use pyspar.load(path, trusted={names})"
         )
     return sorted(untrusted | (set(trusted) - _COLUMN_TYPES))
 

@@ -1,5 +1,6 @@
 """Saved models: predictions after loading, errors, and types that are trusted."""
 
+import ast
 import copy
 import pickle
 
@@ -55,8 +56,6 @@ MODELS = {
     "groups": lambda s: BayesSpARRegressor().fit(s.X, s.y, groups=np.arange(len(s.y)) % 4),
     "correction": lambda s: correct(BayesSpARRegressor().fit(s.X, s.y), s),
     "correction of a pipeline": lambda s: correct(make_pipeline(StandardScaler(), SpARRegressor()).fit(s.X, s.y), s),
-    "correction of boosting": lambda s: correct(HistGradientBoostingRegressor(max_iter=5).fit(s.X, s.y), s),
-    "correction of a forest": lambda s: correct(RandomForestRegressor(3).fit(s.X, s.y), s),
 }
 
 
@@ -69,6 +68,8 @@ def test_models_are_saved_and_loaded_without_questions(name, shift, tmp_path):
 @pytest.mark.parametrize(
     "make",
     [
+        lambda s: correct(HistGradientBoostingRegressor(max_iter=5).fit(s.X, s.y), s),
+        lambda s: correct(RandomForestRegressor(3).fit(s.X, s.y), s),
         lambda s: correct(KNeighborsRegressor(algorithm="kd_tree").fit(s.X, s.y), s),
         lambda s: make_pipeline(FunctionTransformer(np.nan_to_num), SpARRegressor()).fit(s.X, s.y),
     ],
@@ -76,10 +77,15 @@ def test_models_are_saved_and_loaded_without_questions(name, shift, tmp_path):
 def test_other_types_are_saved_and_named_when_they_are_loaded(make, shift, tmp_path):
     model, path = make(shift), tmp_path / "m.skops"
     pyspar.save(model, path)
-    with pytest.raises(InputError, match="trusted=") as error:
-        pyspar.load(path)
-    names = eval(str(error.value).partition("trusted=")[2].rstrip(")"))  # the message can be pasted
-    np.testing.assert_array_equal(pyspar.load(path, trusted=names).predict(shift.Z), model.predict(shift.Z))
+    names: list[str] = []
+    for _ in range(3):  # kinds of nodes that call something are named first, and then other types
+        try:
+            loaded = pyspar.load(path, trusted=names)
+            break
+        except InputError as error:
+            names += ast.literal_eval(str(error).partition("trusted=")[2].rstrip(")"))  # the message can be pasted
+    assert names
+    np.testing.assert_array_equal(loaded.predict(shift.Z), model.predict(shift.Z))
 
 
 def test_what_cannot_be_saved_is_refused_and_nothing_is_written(shift, tmp_path):

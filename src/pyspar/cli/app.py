@@ -247,8 +247,7 @@ def _run(work: Callable[[Any], Any], *, json: bool, debug: bool) -> None:
         if json:
             for name in ("wrote", "saved", "next step"):
                 result.pop(name, None)
-            own = {} if report is None else getattr(report, "to_dict", None) or report.as_dict  # temporary: as_dict
-            print_json({"version": __version__, **result, **(own() if callable(own) else own)})
+            print_json({"version": __version__, **result, **({} if report is None else report.to_dict())})
             return
         if report is not None:
             sys.stdout.write(f"{printable(str(report))}\n\n")

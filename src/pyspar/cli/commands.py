@@ -218,8 +218,6 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
     regressor: Any
     if method == "bayes":
         regressor = BayesSpARRegressor() if alpha is None else BayesSpARRegressor(alpha=alpha)
-        if alpha is not None and "rule" in regressor.get_params():  # temporary: until alpha alone applies the rule
-            regressor.set_params(rule="chi2")
     elif method == "ridge":
         n_folds = 0 if inputs.groups is None else min(10, len(set(inputs.groups)))
         splits = list(GroupKFold(n_folds).split(inputs.X, groups=inputs.groups)) if n_folds else None
@@ -227,8 +225,7 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
     else:
         regressor = SpARRegressor(0.999 if alpha is None else alpha)
     if inputs.is_streamed:
-        read = getattr(regressor, "fit_moments", regressor.fit)  # temporary: until fit accepts Moments
-        return Pipeline([("encode", inputs.encoder), ("regressor", read(inputs.X))])
+        return Pipeline([("encode", inputs.encoder), ("regressor", regressor.fit(inputs.X))])
     return Pipeline([("encode", inputs.encoder), ("regressor", regressor)]).fit(inputs.X, inputs.y, **groups)
 
 

@@ -25,7 +25,7 @@ from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.unseen_categories import warn_of_unseen
 from pyspar.estimators.validation import check_level
 from pyspar.sources import refuse_unread_tables
-from pyspar.wording import list_some
+from pyspar.text import list_some
 
 MAX_TRANSFORMED_ROWS = 2000
 """The expected error of transformed labels is computed from at most this many evenly spaced rows."""

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from pyspar.errors import warn
 from pyspar.estimators.validation import is_missing
-from pyspar.wording import list_categories
+from pyspar.text import list_some
 
 MAX_COLUMNS = 3
 
@@ -102,7 +102,7 @@ def describe_columns(columns: Sequence[UnseenColumn]) -> str:
     >>> describe_columns([UnseenColumn("kind", 5, ("farm",)), UnseenColumn("town", 2, ("Ulm", "Bonn"))])
     "kind 'farm'; town 'Ulm', 'Bonn'"
     """
-    parts = [f"{column.column} {list_categories(column.categories)}" for column in columns[:MAX_COLUMNS]]
+    parts = [f"{column.column} {list_some(column.categories, 3, max_length=40)}" for column in columns[:MAX_COLUMNS]]
     more = len(columns) - MAX_COLUMNS
     if more > 0:
         parts.append(f"{more} more column{'s' if more > 1 else ''}")

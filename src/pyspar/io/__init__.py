@@ -1,1 +1,0 @@
-"""Old names of persist (temporary)."""
