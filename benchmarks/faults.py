@@ -289,7 +289,7 @@ def fill_disk(prepared: Prepared, trials: int) -> tuple[int, Counter[str]]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (DISK_BYTES, DISK_BYTES))
         return prepared.run_new()
 
-    for _ in range(max(1, trials // 5)):
+    for _ in range(trials):
         prepared.restore()
         code, output, _ = Child(run).wait()
         counts["refused" if code == FAILED else f"ended with {code}"] += 1
@@ -300,7 +300,7 @@ def fill_disk(prepared: Prepared, trials: int) -> tuple[int, Counter[str]]:
 def write_twice(prepared: Prepared, trials: int) -> tuple[int, Counter[str]]:
     """Run a command with both sources at the same time."""
     counts, lost = Counter[str](), 0
-    for _ in range(max(1, trials // 2)):
+    for _ in range(trials):
         prepared.restore()
         codes = [child.wait()[0] for child in (Child(prepared.run_new), Child(prepared.run_old))]
         counts["both finished"] += codes == [0, 0]
@@ -377,8 +377,8 @@ def reproduce(trials: int) -> Iterator[Row]:
 FAULTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "kills": lambda trials: each_command(kill, "kill -9", trials),
     "signals": lambda trials: each_command(stop, "Ctrl-C or SIGTERM", trials),
-    "disks": lambda trials: each_command(fill_disk, "full disk", trials),
-    "writers": lambda trials: each_command(write_twice, "two writers", trials),
+    "disks": lambda trials: each_command(fill_disk, "full disk", max(1, trials // 5)),
+    "writers": lambda trials: each_command(write_twice, "two writers", max(1, trials // 2)),
     "damage": lambda trials: damage(4 * trials),
     "reproduce": reproduce,
 }
