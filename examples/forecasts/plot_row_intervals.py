@@ -23,7 +23,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, adapt_pipeline, predict_interval
+from pyspar import BayesSpARRegressor, adapt_pipeline
+from pyspar.estimators.pipelines import predict_interval
 
 patients, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 

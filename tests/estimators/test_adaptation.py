@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from pyspar import Adaptation, BayesSpARRegressor, Moments, SpARRegressor
+from pyspar import BayesSpARRegressor, Moments, SpARRegressor
+from pyspar.core.adapt import Adaptation
 
 NAMES = list("abcde")
 

@@ -139,7 +139,8 @@ def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from pyspar import BayesSpARRegressor, predict_interval
+    >>> from pyspar import BayesSpARRegressor
+    >>> from pyspar.estimators.pipelines import predict_interval
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(50, 3))
     >>> pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, X[:, 0] + rng.normal(size=50))

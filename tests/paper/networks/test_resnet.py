@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar import InputError, MissingExtraError  # noqa: E402
+from pyspar.errors import InputError, MissingExtraError  # noqa: E402
 from pyspar.nn import adapt_head  # noqa: E402
 from pyspar.paper.networks.resnet import convert_first_layer, multispectral_resnet18, resnet  # noqa: E402
 
