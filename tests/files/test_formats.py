@@ -249,24 +249,26 @@ def test_a_long_cell_and_a_long_line_need_little_memory(tmp_path):
 
 
 PEAK = """
-import resource, sys
+import re, sys
 from pyspar.sources.files import moments_of_file
 moments_of_file(sys.argv[1], label="y")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Not ru_maxrss, which a new process inherits from the one that started it.
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 def test_the_peak_memory_of_a_stream_does_not_grow_with_the_rows(tmp_path):
     peaks = []
-    for rows in (20_000, 600_000):
+    for rows in (150_000, 600_000):  # both are several batches
         values = np.random.default_rng(0).normal(size=(rows, 40))
         frame = pd.DataFrame(values, columns=[*(f"c{j}" for j in range(39)), "y"])
         frame.to_parquet(tmp_path / "x.parquet", row_group_size=rows)
         del values, frame
         run = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path / "x.parquet")], capture_output=True, text=True)
         peaks.append(int(run.stdout) / 1e3)
-    assert peaks[1] < peaks[0] + 120  # MB; the rows have 192
+    assert peaks[1] < peaks[0] + 60  # MB; the larger file has 144 MB more
 
 
 def test_ten_thousand_columns_are_read_in_linear_time(tmp_path):
