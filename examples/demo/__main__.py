@@ -150,8 +150,8 @@ def tell() -> tuple[list[str], dict[str, dict[str, float]]]:
         "the later computers vary\nand the earlier ones hardly did. RMSE on the later computers:",
         show_errors(first, "dollars"),
         forecast,
-        f"2. The population stays, the instrument changes: {len(tablets.y)} tablets measured by one spectrometer are the "
-        f"source,\n{len(tablets.truth)} measured by another the target. `align` maps each wavelength of the second to "
+        f"2. The population stays, the instrument changes: {len(tablets.y)} tablets measured by one spectrometer are "
+        f"the source,\n{len(tablets.truth)} measured by another the target. `align` maps each wavelength of the second to "
         "the first.\nRMSE of the active substance:",
         show_errors(second, "mg"),
         warning,
