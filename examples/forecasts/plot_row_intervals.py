@@ -24,7 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, adapt_pipeline
-from pyspar.estimators.pipelines import predict_interval
 
 patients, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
@@ -35,7 +34,8 @@ def compute_intervals(column):
     model = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), BayesSpARRegressor())
     model.fit(patients[~high], progression[~high])
     adapted = adapt_pipeline(model, patients[high])
-    intervals = [predict_interval(one, patients[high], level=0.9) for one in (model, adapted)]
+    rows = model[:-1].transform(patients[high])
+    intervals = [one[-1].predict_interval(rows, level=0.9) for one in (model, adapted)]
     return progression[high].to_numpy(), *intervals
 
 

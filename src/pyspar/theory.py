@@ -33,12 +33,11 @@ from scipy.stats import nct, norm
 
 from pyspar.core.adapt import Adaptation, Terms, adapt, chi2_rule, chi2_threshold, keep_rule, terms_of, top_k_rule
 from pyspar.core.moments import Mask, Matrix, Moments, Vector
-from pyspar.core.regression import Evidence, OLSFit, RidgePosterior, fit_ols, fit_ridge, noise_gain
+from pyspar.core.regression import OLSFit, RidgePosterior, fit_ols, fit_ridge, noise_gain
 from pyspar.core.spectrum import Spectrum, outside_share
 
 __all__ = [
     "Adaptation",
-    "Evidence",
     "Moments",
     "OLSFit",
     "RidgePosterior",

@@ -1,7 +1,5 @@
 """Forecasts and scales of rows, compared with brute-force formulas, Theorem 1, and simulated targets with labels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -24,7 +22,7 @@ def posterior_of(X, y, Z, *, scale="max", fit_intercept=True):
     """Return the posterior in the scales of a target."""
     source, target = Moments.of(X, y), Moments.of(Z)
     spread = spread_about_source(source, target, fit_intercept)
-    units = units_of_features(source, spread, scale, fit_intercept=fit_intercept, include_unseen=True)
+    units = units_of_features(source, spread, scale, fit_intercept=fit_intercept, unseen=True)
     prior = Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
     return fit_ridge(source, prior, fit_intercept=fit_intercept)
 
@@ -149,15 +147,6 @@ def test_labels_that_do_not_vary_are_forecast_without_error(rng):
     assert expected_square(posterior, *posterior.weights(), Moments.of(Z)) == 0.0
 
 
-def test_a_forecast_prints_its_intervals_and_changes_its_unit():
+def test_a_forecast_prints_its_intervals():
     forecast = Forecast("ridge", 2.0, (1.0, 4.0), (0.5, 8000.0), 1.0, 1.5)
     assert repr(forecast) == "Forecast(ridge: RMSE 2; 80 %: 1 to 4; 95 %: 0.5 to 8,000)"
-    assert forecast.rescaled(2.0) == Forecast("ridge", 4.0, (2.0, 8.0), (1.0, 16000.0), 2.0, 3.0)
-
-
-@pytest.mark.parametrize(("error", "probability"), [(0.01, 0.975), (0.5, 0.975), (2.0, 0.5), (4.0, 0.1), (1e9, 0.025)])
-def test_the_probability_of_a_larger_error_is_interpolated_between_the_quantiles(error, probability):
-    forecast = Forecast("ridge", 2.0, (1.0, 4.0), (0.5, 8.0))
-    assert forecast.probability_above(error) == pytest.approx(probability)
-    exact = replace(forecast, rmse=0.0, interval80=(0.0, 0.0), interval95=(0.0, 0.0))
-    assert exact.probability_above(1.0) == 0.0

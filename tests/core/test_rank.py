@@ -74,7 +74,7 @@ def test_float32_rounding_of_the_target_adds_no_direction(rng):
     Z = rng.normal(size=(200, 2)).astype(np.float32) @ np.array([[1.0, 0.3, 0.7], [0.2, 1.1, -0.4]], np.float32)
     for fit_intercept in (True, False):
         est = SpARRegressor(fit_intercept=fit_intercept).fit(*data)
-        offset = est._belief.x_mean.any()  # about another mean than its own the target has one direction more
+        offset = est._fit.x_mean.any()  # about another mean than its own the target has one direction more
         assert est.adapt(Z).adaptation_.z.rank == 2 + offset
 
 
@@ -158,7 +158,7 @@ def test_a_target_direction_that_the_source_does_not_span_is_not_removed(rng, dt
     y = rng.normal(size=400)  # pure noise: every direction that the source does span would be removed
     est = SpARRegressor(fit_intercept=fit_intercept).fit(X, y)
     inside = est.coef_.copy()
-    origin = est._belief.x_mean
+    origin = est._fit.x_mean
     ours = est.adapt(origin + np.outer(rng.normal(size=50), V[:, 2])).adaptation_
     assert ours.z.rank == 1
     assert not ours.removed.any()

@@ -17,7 +17,7 @@ def belief_of(X, y, *, robust):
 
 def refit_explicitly(X, r, V, belief, output, *, robust):
     """Return the refitted weights along V and their standard deviations, by matrices of all rows."""
-    penalty = float(belief.evidence.kappa[output]) * belief.x.lam[0] ** 2
+    penalty = float(belief.kappa[output]) * belief.x.lam[0] ** 2
     gains = X @ V @ np.linalg.inv(V.T @ (X.T @ X + penalty * np.eye(X.shape[1])) @ V)
     sigma = belief.sigma[output]
     std = sigma * np.sqrt(np.diag(np.linalg.inv(V.T @ (X.T @ X + penalty * np.eye(X.shape[1])) @ V)))
@@ -33,7 +33,7 @@ def test_the_refit_is_that_of_explicit_matrices_and_drops_what_is_not_significan
     y = X @ rng.normal(size=(6, 2)) * [0.2, 0.3] + rng.standard_t(3, size=(150, 2))
     directions, _ = np.linalg.qr(rng.normal(size=(6, 6)))
     belief, roots = belief_of(X, y, robust=robust)
-    assert np.isfinite(belief.evidence.kappa).all()
+    assert np.isfinite(belief.kappa).all()
     kept = rng.random((6, 2)) < 0.8
     weights, remaining = refit(belief, directions, kept, 2.0, roots)
     assert not (remaining & ~kept).any()

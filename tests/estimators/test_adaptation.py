@@ -188,7 +188,7 @@ def test_the_repr_of_an_adaptation_states_errors_per_row(rng):
     est = SpARRegressor().fit(X, X[:, 0] + rng.normal(size=60))
     once, twice = copy.copy(est).adapt(Z).adaptation_, copy.copy(est).adapt(np.vstack([Z, Z])).adaptation_
     assert repr(once) == repr(twice)
-    assert f"RMSE on noiseless labels is {np.sqrt(once.risk_before[0] / 40):.4g} before" in repr(once)
+    assert f"RMSE on noiseless labels {np.sqrt(once.risk_before[0] / 40):.4g} before" in repr(once)
 
 
 def test_the_bias_of_a_posterior_is_how_far_the_predictions_of_the_target_move(shift):

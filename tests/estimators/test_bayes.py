@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, adapt_pipeline, inspect, load, save
+from pyspar.core.forecast import row_scale
 from pyspar.errors import SparWarning
 
 RULES = [None, 0.999]
@@ -68,7 +69,7 @@ def test_a_centre_is_the_same_as_labels_less_its_predictions(shifts, units, rule
     np.testing.assert_allclose(centred.coef_, plain.coef_ + c, rtol=0, atol=1e-10)
     np.testing.assert_allclose(centred.predict(Z), plain.predict(Z) + Z @ c, rtol=0, atol=1e-10)
     assert centred.sigma2_ == pytest.approx(plain.sigma2_, rel=1e-10)
-    scales = [est._row_scale(Z, est.predict(Z)[:, None]) for est in (centred, plain)]
+    scales = [row_scale(est._posterior(est._target_spread), Z, est.predict(Z)[:, None]) for est in (centred, plain)]
     np.testing.assert_allclose(scales[0], scales[1], rtol=1e-8)
     assert centred.expected_rmse(Z).model_rmse == pytest.approx(plain.expected_rmse(Z).model_rmse, rel=1e-9)
 
@@ -393,7 +394,7 @@ def test_counts_change_the_fit_continuously(rng, kind, sizes):
     X = rng.normal(size=(1000, 10))
     y = X @ np.ones(10) + rng.normal(size=1000)
     found = [kind().fit(X, y, np.full(1000, size)) for size in sizes]
-    assert found[0]._belief.weight == pytest.approx(1000 * sizes[0])
+    assert found[0]._fit.weight == pytest.approx(1000 * sizes[0])
     assert found[1].sigma2_ == pytest.approx(found[0].sigma2_, rel=0.05)
     np.testing.assert_allclose(found[1].coef_, found[0].coef_, atol=0.05)
 

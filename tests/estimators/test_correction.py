@@ -234,7 +234,7 @@ def test_candidates_that_disagree_in_shape_change_nothing(shifted):
     fixed = TargetCorrection(model).fit(Z, hide(y, 10))
     before = fixed.predict(Z)
     fixed.model = {"trained": model, "two": Scaled(1.0, outputs=2)}
-    with pytest.raises(ValueError, match="same number of outputs, got 'trained' 1, 'two' 2"):
+    with pytest.raises(ValueError, match=r"same number of outputs, got .'trained': 1, 'two': 2"):
         fixed.fit(Z, hide(y, 10))
     np.testing.assert_array_equal(fixed.predict(Z), before)
     with pytest.raises(ValueError, match="empty"):

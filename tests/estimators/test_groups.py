@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sparse
+from scipy.special import ndtri
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning
+from pyspar.estimators.calibration import row_factor
 
 
 def grouped(rng, groups=15, rows=12):
@@ -68,7 +70,8 @@ def test_forecasts_and_scales_of_rows_include_the_error_between_groups(rng):
     between = est.source_rmse() ** 2 - plain.source_rmse() ** 2
     assert between > 0.0
     assert after.model_rmse**2 == pytest.approx(before.model_rmse**2 + between)
-    scales = [model._row_scale(X, model.predict(X)[:, None]) ** 2 for model in (plain, est)]
+    factor = [row_factor(0.9, m.separation_, source_rmse=m.source_rmse(), label_spread=y.std()) for m in (plain, est)]
+    scales = [(m.predict(X, return_std=True)[1] / f) ** 2 * ndtri(0.95) ** 2 for m, f in zip((plain, est), factor)]
     np.testing.assert_allclose(scales[1], scales[0] + between)
 
 

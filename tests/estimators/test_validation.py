@@ -310,7 +310,7 @@ def test_weights_that_are_not_counts_are_reported_once(rng):
 
 
 def test_dependent_features_of_one_size_are_not_called_unequal_in_size(rng):
-    belief = SpARRegressor().fit(rng.normal(size=(80, 3)), rng.normal(size=80))._belief
+    belief = SpARRegressor().fit(rng.normal(size=(80, 3)), rng.normal(size=80))._fit
     faint = np.array([1.0, 1.0, 1e-15])
     mixed = replace(belief, x=replace(belief.x, lam=faint, V=np.linalg.qr(rng.normal(size=(3, 3)))[0]))
     warn_if_limited(mixed)  # a warning would be an error

@@ -100,7 +100,7 @@ def test_weights_whose_squares_overflow_or_underflow_are_refused(rows, form, siz
         BayesSpARRegressor().fit(X, y, weight)
     with pytest.raises(ValueError, match=words):
         est.adapt(X, sample_weight=weight)
-    if form != "dask":
+    if form != "dask" and size > 1.0:  # tiny weights among others are accepted
         with pytest.raises(ValueError, match=f"batch 1: {words}"):
             SpARRegressor().fit_batches([(X, y, weight / size), (X, y, weight)])
 

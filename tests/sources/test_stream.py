@@ -1,8 +1,6 @@
 """Batches of any size and order give the fit of one pass."""
 
 import itertools
-import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.sources import is_batches
-from pyspar.sources.stream import moments_of_batches, read_ahead, rows_per_block
+from pyspar.sources.stream import moments_of_batches, rows_per_block
 
 
 def split_at(problem, edges):
@@ -114,40 +112,6 @@ def test_a_block_is_bounded_in_memory_and_at_least_twice_as_tall_as_wide():
         rows = rows_per_block(columns)
         assert rows >= 2 * columns
         assert rows * columns * 8 <= max(64_000_000, 16 * columns**2)
-
-
-def test_reading_ahead_overlaps_with_processing_and_keeps_the_order():
-    log = []
-
-    def slow():
-        for i in range(4):
-            time.sleep(0.02)
-            log.append(("read", i))
-            yield i
-
-    for i in read_ahead(slow()):
-        time.sleep(0.05)
-        log.append(("processed", i))
-    assert [i for what, i in log if what == "processed"] == [0, 1, 2, 3]
-    assert log.index(("read", 1)) < log.index(("processed", 0))
-
-
-def test_reading_ahead_raises_the_error_of_the_reader_and_stops_when_closed():
-    def failing():
-        yield 1
-        raise OSError("disk error")
-
-    with pytest.raises(OSError, match="disk error"):
-        list(read_ahead(failing()))
-    before = threading.active_count()
-    stream = read_ahead(iter(range(1000)))
-    assert next(stream) == 0
-    stream.close()
-    for _ in range(50):
-        if threading.active_count() <= before:
-            break
-        time.sleep(0.02)
-    assert threading.active_count() <= before
 
 
 def test_moments_can_be_added_with_sum(problem):

@@ -108,7 +108,7 @@ def test_invalid_tensors_are_refused(problem):
         SpARRegressor().fit(X, y[:-1])
     with pytest.raises(ValueError, match=r"X .*\(12,\)"):
         SpARRegressor().fit(X[0], y)
-    with pytest.raises(ValueError, match=r"sample_weight .*negative"):
+    with pytest.raises(ValueError, match=r"sample_weight .*at least 0"):
         SpARRegressor().fit(X, y, -torch.ones(3000))
     est = SpARRegressor().fit(X, y)
     with pytest.raises(ValueError, match="12"):

@@ -10,25 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import erf, erfc, gammaincinv, stdtr, stdtrit
+from scipy.special import gammaincinv, stdtrit
 
-from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
+from pyspar.core.moments import Mask, Matrix, Moments, Vector
 from pyspar.core.regression import Fit
 from pyspar.core.spectrum import Eigen, Spectrum, complete_spectrum, outside_share
 
-WEIGHT_ROUNDING = 3e-14
-"""Weights below this share of the largest weight count as zero."""
-SHARE_ROUNDING = 1e-9
-"""Removed shares within this distance of 0 or 1 are rounded."""
-
 
 def adapt(
-    fit: Fit,
-    target: Moments,
-    rule: Rule,
-    *,
-    include_source_directions: bool = False,
-    eigen: Eigen | None = None,
+    fit: Fit, target: Moments, rule: Rule, *, include_source_directions: bool = False, eigen: Eigen | None = None
 ) -> Adaptation:
     r"""Remove the target directions that the rule selects from the weights.
 
@@ -45,19 +35,9 @@ def adapt(
     w_proj = fit.w_hat - z.V @ (removed * terms.mean)
     if include_source_directions:  # these directions span all weights, and the sum of what is kept has exact zeros
         w_proj = z.V @ (~removed * terms.mean)
-    return Adaptation(
-        w_hat=fit.w_hat,
-        w_proj=w_proj,
-        removed=removed,
-        terms=terms,
-        x=fit.x,
-        z=z,
-        sigma2=fit.sigma2,
-        n_source=fit.weight,
-        n_target=target.weight,
-        mean_risk=target.weight * fit.relative_mean_variance * fit.sigma2,
-        posterior=fit.posterior,
-    )
+    mean_risk = target.weight * fit.relative_mean_variance * fit.sigma2
+    sizes = fit.sigma2, fit.weight, target.weight, mean_risk
+    return Adaptation(fit.w_hat, w_proj, removed, terms, fit.x, z, *sizes, fit.posterior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,22 +133,6 @@ def chi2_threshold(alpha: float, degrees: float = np.inf) -> float:
     return float(stdtrit(degrees, (1.0 + alpha) / 2.0))
 
 
-def removal_alpha(terms: Terms) -> tuple[Matrix, Matrix]:
-    """Return the alpha at which the chi-squared rule removes each direction, and the p-value ``1 - alpha``.
-
-    >>> alpha, p_value = removal_alpha(Terms(np.ones(1), np.array([[4.0]]), np.ones((1, 1))))
-    >>> alpha.round(5).item(), p_value.round(8).item()
-    (0.99994, 6.334e-05)
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(terms.mean == 0.0, 0.0, np.abs(terms.mean) / terms.std)
-    # Chi-squared with one degree of freedom is the distribution of a squared normal variable, F(1, nu) of a squared t.
-    if np.isinf(terms.degrees):
-        return erf(distance / np.sqrt(2.0)), erfc(distance / np.sqrt(2.0))
-    p_value = 2.0 * stdtr(terms.degrees, -distance)
-    return 1.0 - p_value, p_value
-
-
 @dataclass(frozen=True, eq=False)
 class Adaptation:
     """Every number of one adaptation.
@@ -248,25 +212,9 @@ class Adaptation:
         ``bias_hat`` exceeds ``Bias`` by ``Var`` on average (``eq:distribution_bias_hat``), so for a given set S the sum
         is unbiased. For a posterior it is the squared distance from the posterior mean.
         """
-        excess = self._change**2 if self.posterior else np.where(self.removed, self.bias_hat - self.var, 0.0)
+        change = self.z.lam[:, None] * (self.z.V.T @ (self.w_proj - self.w_hat))
+        excess = change**2 if self.posterior else np.where(self.removed, self.bias_hat - self.var, 0.0)
         return np.asarray(np.maximum(excess.sum(axis=0), 0.0))
-
-    @property
-    def _change(self) -> Matrix:
-        """The change of the predictions along each target direction."""
-        return np.asarray(self.z.lam[:, None] * (self.z.V.T @ (self.w_proj - self.w_hat)))
-
-    @property
-    def bias_std(self) -> Vector:
-        """The standard error of ``bias_taken``; for a posterior, the standard deviation of the error that S adds.
-
-        ``bias_hat`` is Var times a noncentral chi-squared variable with one degree of freedom (``prop:probability``).
-        """
-        if self.posterior:
-            return column_norms(2.0 * np.sqrt(self.var) * np.abs(self._change))
-        bias = np.maximum(self.bias_hat - self.var, 0.0)
-        std = np.hypot(np.sqrt(2.0) * self.var, 2.0 * np.sqrt(self.var) * np.sqrt(bias))
-        return column_norms(np.where(self.removed, std, 0.0))
 
     @property
     def risk_after(self) -> Vector:
@@ -294,23 +242,8 @@ class Adaptation:
 
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))
-        risks = self.risk_before, self.variance_kept, self.bias_taken + 2.0 * self.bias_std
-        before, kept, most = (np.sqrt(risk.mean() / self.n_target) for risk in risks)
+        before, after = (np.sqrt(risk.mean() / self.n_target) for risk in (self.risk_before, self.risk_after))
         return (
             f"Adaptation({removed} of {self.n_directions} target directions removed; expected RMSE on noiseless labels "
-            f"is {before:.4g} before adapting; after adapting it has two parts, {kept:.4g} from noise and 0 to "
-            f"{most:.4g} from removed directions, which add in quadrature)"
+            f"{before:.4g} before and {after:.4g} after adapting)"
         )
-
-
-def removed_shares(directions: Matrix, before: Matrix, after: Matrix) -> Matrix:
-    """Return the share of the weight along each direction that adapting removed, 0 to 1; 0 if the weight grew.
-
-    >>> removed_shares(np.eye(3), np.array([[2.0], [2.0], [2.0]]), np.array([[2.0], [1.0], [0.0]])).ravel()
-    array([0. , 0.5, 1. ])
-    """
-    length, length_after = np.abs(directions.T @ before), np.abs(directions.T @ after)
-    nonzero = length > WEIGHT_ROUNDING * np.abs(before).max(axis=0, initial=0.0)
-    share = np.clip(1.0 - length_after / np.where(nonzero, length, 1.0), 0.0, 1.0)
-    share = np.where(np.abs(share - np.round(share)) < SHARE_ROUNDING, np.round(share), share)
-    return np.where(nonzero, share, 0.0)

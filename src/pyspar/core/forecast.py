@@ -16,12 +16,10 @@ The sum assumes labels that are linear in the features, in source and target. Re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf, log, nan
-from typing import Any, Self
+from dataclasses import dataclass
+from math import nan
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import Fit, RidgePosterior, left_out_rmse
@@ -67,28 +65,6 @@ class Forecast:
 
     def __float__(self) -> float:
         return self.rmse
-
-    def probability_above(self, error: float) -> float:
-        """Return the probability that the RMSE exceeds an error, from the quantiles of this forecast.
-
-        It is interpolated between them, and at least 2.5 % and at most 97.5 %, because no more is known.
-
-        >>> Forecast("ridge", 2.0, (1.0, 4.0), (0.5, 8.0)).probability_above(4.0)
-        0.1
-        """
-        if not (self.interval95[0] > 0.0 and self.interval95[1] < inf and error > 0.0):
-            return nan if self.rmse != self.rmse else float(self.rmse > error)
-        known = [self.interval95[0], self.interval80[0], self.rmse, self.interval80[1], self.interval95[1]]
-        place = np.interp(log(error), np.log(known), ndtri([0.025, 0.1, 0.5, 0.9, 0.975]))
-        return round(float(ndtr(-place)), 10)
-
-    def rescaled(self, factor: float, **changes: Any) -> Self:
-        """Return the forecast for labels in another unit, with further fields changed."""
-        errors: dict[str, Any] = {name: getattr(self, name) * factor for name in ("rmse", "source_rmse", "model_rmse")}
-        for name in ("interval80", "interval95"):
-            low, high = getattr(self, name)
-            errors[name] = low * factor, high * factor
-        return replace(self, **errors, **changes)
 
 
 def expected_square(posterior: RidgePosterior, coef: Matrix, intercept: Vector, target: Moments) -> Vector:

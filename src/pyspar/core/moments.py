@@ -15,7 +15,7 @@ There are three ways to a root:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,14 +31,14 @@ Mask: TypeAlias = NDArray[np.bool_]
 EPS64 = float(np.finfo(np.float64).eps)
 VALUE_RANGE = (1e-60, 1e60)
 """The size of the values of a column. Fourth powers of values in this range neither overflow nor underflow."""
+WEIGHT_RANGE = (1e-150, 1e150)
+"""The range of the largest weight. The square of a weight beyond it, or of its inverse, overflows float64."""
 ROUNDING_SLACK = 8.0
 """The bound on the rounding error of a column, in eps times its length. Storing a column costs at most half an eps."""
 GRAM_SPREAD = 1e-3
 """The share of the largest singular value, for columns of unit length, down to which a product keeps eleven digits."""
 OFFSET_LIMIT = 8.0
 """Products of raw values lose (mean / spread)**2 in accuracy; up to this ratio that is less than two digits."""
-TAIL_ROWS = 2000
-"""Skewness and kurtosis are measured on at most this many rows."""
 
 # A copied block should still be in the cache when it is multiplied. A block that is read in place need not be, and
 # larger blocks update the D x D sum less often.
@@ -53,20 +53,15 @@ class Moments:
     ----------
     root : array of shape (at most 1 + D + K, 1 + D + K)
         R with ``R'R = A'A``. The first column is zero below the first row.
-    n_features : int
-        D. The K columns after the features are the outputs.
-    rows : int
-        The number of rows that were read.
-    weight : float
-        The sum of the weights: N in the paper (M for a target).
-    weight2 : float
-        The sum of the squared weights; ``weight**2 / weight2`` is the effective number of rows.
+    n_features, rows : int
+        D, where the K columns after the features are the outputs, and the number of rows that were read.
+    weight, weight2 : float
+        The sum of the weights, N in the paper (M for a target), and of their squares. ``weight**2 / weight2`` is the
+        effective number of rows.
     eps : array of shape (D,)
         The machine epsilon of the dtype in which each feature was *measured*.
     names : tuple of str
         The names of the features, if the rows had names.
-    tails : array of shape (2, D), optional
-        Skewness and kurtosis of each feature in a sample of the rows; zero for constant features. None if unknown.
 
     Examples
     --------
@@ -85,7 +80,6 @@ class Moments:
     weight2: float
     eps: Vector
     names: tuple[str, ...] = ()
-    tails: Matrix | None = None
 
     @classmethod
     def of(cls, X: Any, Y: Any = None, sample_weight: Any = None, *, eps: float | Vector | None = None) -> Moments:
@@ -109,8 +103,15 @@ class Moments:
                 root = _root_of_rows(X, Y, sqrt_weight, exact=bool(measured.min() <= EPS64))
         if not np.isfinite(root).all():
             raise ValueError(_describe_not_finite(X, Y))
-        total, total2 = (float(n), float(n)) if weight is None else (float(weight.sum()), float(weight @ weight))
-        moments = cls(root, d, n, total, total2, measured, names, measure_tails(X, weight))
+        return cls.of_root(root, d, n, weight, measured, names)
+
+    @classmethod
+    def of_root(
+        cls, root: Matrix, n_features: int, rows: int, weight: Vector | None, eps: Vector, names: tuple[str, ...] = ()
+    ) -> Moments:
+        """Return the moments of rows with these weights, or none, given their root; refuse extreme values."""
+        total, total2 = (rows, rows) if weight is None else (weight.sum(), weight @ weight)
+        moments = cls(root, n_features, rows, float(total), float(total2), eps, names)
         refuse_extremes(moments)
         return moments
 
@@ -126,15 +127,9 @@ class Moments:
         if self.names and other.names and self.names != other.names:
             raise ValueError("only Moments with the same feature names in the same order can be added")
         return Moments(
-            merge_roots(self.root, other.root),
-            self.n_features,
-            rows=self.rows + other.rows,
-            weight=self.weight + other.weight,
-            weight2=self.weight2 + other.weight2,
-            eps=np.maximum(self.eps, other.eps),
-            names=self.names or other.names,
-            tails=_merge_tails(self, other),
-        )
+            merge_roots(self.root, other.root), self.n_features, self.rows + other.rows, self.weight + other.weight,
+            self.weight2 + other.weight2, np.maximum(self.eps, other.eps), self.names or other.names,
+        )  # fmt: skip
 
     def __radd__(self, other: Any) -> Moments:
         """Let ``sum`` start from zero."""
@@ -159,16 +154,11 @@ class Moments:
 
     def with_root(self, root: Matrix) -> Moments:
         """Return the same Moments with another root. ``replace`` would be slower than many matrix products."""
-        return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.names, self.tails)
+        return Moments(root, self.n_features, self.rows, self.weight, self.weight2, self.eps, self.names)
 
     def without_outputs(self) -> Moments:
         """Return the Moments of the features alone."""
         return self.with_root(self.root[:, : self.n_features + 1])
-
-    def discounted(self, share: float) -> Moments:
-        """Return the Moments of the same rows with every weight multiplied by a share."""
-        weight, weight2 = self.weight * share, self.weight2 * share**2
-        return replace(self, root=self.root * np.sqrt(share), weight=weight, weight2=weight2)
 
     def subtract_prediction(self, coef: Matrix, intercept: Vector) -> Moments:
         """Return the Moments of the same rows with ``Y - X coef - intercept`` in place of Y.
@@ -226,12 +216,6 @@ Block: TypeAlias = "tuple[Matrix, Any]"
 """Some rows times the roots of their weights: ``[1 | Y]``, and X, an array or a sparse matrix."""
 
 
-def row_slices(n_rows: int, n_columns: int, n_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
-    """Yield slices of about ``n_bytes`` each, with at least as many rows as columns."""
-    step = max(n_bytes // (8 * max(n_columns, 1)), n_columns, 1)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
-
-
 def _root_of_rows(X: Any, Y: Any, sqrt_weight: Vector | None, *, exact: bool) -> Matrix:
     """Return a root of more rows than columns; with ``exact`` no direction has fewer digits than QR would give it."""
     shift = _typical_shift(X, Y, sqrt_weight)
@@ -251,8 +235,10 @@ def _blocks(X: Any, Y: Any, sqrt_weight: Vector | None, shift: Vector) -> Iterat
     # The buffer has the memory order of the rows: transposing them would cost more than multiplying them.
     by_columns = X.strides[0] < X.strides[1]
     buffer = np.empty((0, d))
-    for rows in row_slices(n, 1 + d + Y.shape[1], _IN_PLACE_BYTES if in_place else _BLOCK_BYTES):
-        size = rows.stop - rows.start
+    columns = 1 + d + Y.shape[1]
+    step = max((_IN_PLACE_BYTES if in_place else _BLOCK_BYTES) // (8 * columns), columns)
+    for start in range(0, n, step):
+        rows, size = slice(start, start + step), min(step, n - start)
         border = np.ones((size, 1 + Y.shape[1]))
         np.subtract(Y[rows], shift[d:], out=border[:, 1:])
         if in_place:
@@ -434,45 +420,6 @@ def merge_roots(one: Matrix, two: Matrix) -> Matrix:
     return merged
 
 
-# Skewness and kurtosis, from a sample ---------------------------------------------------------------------------------
-
-
-def measure_tails(X: Any, weight: Vector | None = None) -> Matrix:
-    """Return skewness and kurtosis of each column, from at most ``TAIL_ROWS`` evenly spaced rows.
-
-    >>> measure_tails(np.array([[-1.0, 5.0], [1.0, 5.0]]))
-    array([[0., 0.],
-           [1., 0.]])
-    """
-    step = -(-X.shape[0] // max(min(TAIL_ROWS, 8_000_000 // X.shape[1]), 100))
-    rows = X[::step]
-    rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-    share = np.full(len(rows), 1.0 / len(rows)) if weight is None else weight[::step] / weight[::step].sum()
-    with np.errstate(over="ignore", invalid="ignore"):
-        extent = np.ptp(rows, axis=0)  # an exact zero for a constant column
-        rows = (rows - share @ rows) / np.where(extent > 0.0, extent, np.inf)
-        squares = rows * rows
-        spread = np.sqrt(share @ squares)
-        unit = np.where(spread > 0.0, spread, np.inf)
-        return np.array([share @ (squares * rows) / unit**3, share @ (squares * squares) / unit**4])
-
-
-def _merge_tails(one: Moments, two: Moments) -> Matrix | None:
-    """Return skewness and kurtosis of the rows of both."""
-    if one.tails is None or two.tails is None:
-        return None
-    d, share = one.n_features, np.array([one.weight, two.weight]) / (one.weight + two.weight)
-    means, spreads = (np.array([getattr(part, name)[:d] for part in (one, two)]) for name in ("mean", "spread"))
-    steps = means - share @ means
-    spread = np.sqrt(share @ (np.square(spreads) + np.square(steps)))
-    spread[spread <= ROUNDING_SLACK * EPS64 * np.abs(means).max(axis=0)] = np.inf
-    s, e = spreads / spread, steps / spread
-    skewness, kurtosis = np.array([one.tails, two.tails]).swapaxes(0, 1)
-    third = share @ (skewness * s**3 + 3.0 * s**2 * e + e**3)
-    fourth = share @ (kurtosis * s**4 + 4.0 * skewness * s**3 * e + 6.0 * s**2 * e**2 + e**4)
-    return np.array([third, fourth])
-
-
 # Checks of rows -------------------------------------------------------------------------------------------------------
 
 
@@ -483,35 +430,25 @@ class WeightlessRows(ValueError):
 class ExtremeValues(ValueError):
     """The values of a column are too large or too small.
 
-    ``column`` is its number among the features and outputs, ``name`` its name, if it has one, and ``rows`` the rows in
-    which it was found, such as "batch 3".
+    ``place`` is the number of the column among features and outputs, the number of features, and the size of the
+    values. The message names the column if names are given, and the rows, such as "batch 3".
+
+    >>> print(ExtremeValues((1, 2, 3e-70), ["rooms", "area"]))
+    column 'area' of X must be zero or have values between 1e-60 and 1e+60 in size, got about 3e-70; divide it ...
     """
 
-    def __init__(self, column: int, n_features: int, size: float, *, name: str = "", rows: str = "") -> None:
-        self.column, self.n_features, self.size, self.name, self.rows = column, n_features, size, name, rows
-        shown = repr(name) if name else column if column < n_features else column - n_features
-        place = f"column {shown} of X" if column < n_features else f"output {shown} of Y"
-        super().__init__(f"{rows}: {place} {self.problem}" if rows else f"{place} {self.problem}")
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with the column, and the fix."""
-        low, high = VALUE_RANGE
-        return (
-            f"must be zero or have values between {low:g} and {high:g} in size, got about {self.size:.3g}; divide it "
-            "by a constant first"
+    def __init__(
+        self, place: tuple[int, int, float], features: Sequence[str] = (), outputs: Sequence[str] = (), rows: str = ""
+    ) -> None:
+        self.place = place
+        column, d, size = place
+        names, at = (features, column) if column < d else (outputs, column - d)
+        name = repr(str(names[at])) if at < len(names) else at
+        shown = f"column {name} of X" if column < d else f"output {name} of Y"
+        super().__init__(
+            f"{rows + ': ' if rows else ''}{shown} must be zero or have values between "
+            f"{VALUE_RANGE[0]:g} and {VALUE_RANGE[1]:g} in size, got about {size:.3g}; divide it by a constant first"
         )
-
-    def describe(self, features: Sequence[str] = (), outputs: Sequence[str] = (), rows: str = "") -> ExtremeValues:
-        """Return this error with the name of the column, if there is one, and with the rows.
-
-        >>> print(ExtremeValues(1, 2, 3e-70).describe(["rooms", "area"]))
-        column 'area' of X must be zero or have values between 1e-60 and 1e+60 in size, got about 3e-70; divide it ...
-        """
-        is_feature = self.column < self.n_features
-        names, position = (features, self.column) if is_feature else (outputs, self.column - self.n_features)
-        name = str(names[position]) if position < len(names) else self.name
-        return ExtremeValues(self.column, self.n_features, self.size, name=name, rows=rows or self.rows)
 
 
 def refuse_extremes(moments: Moments) -> None:
@@ -521,7 +458,7 @@ def refuse_extremes(moments: Moments) -> None:
     extreme = np.flatnonzero((sizes > 0.0) & ((sizes < low) | (sizes > high)))
     if extreme.size:
         column = int(extreme[0])
-        raise ExtremeValues(column, moments.n_features, float(sizes[column])).describe(moments.names)
+        raise ExtremeValues((column, moments.n_features, float(sizes[column])), moments.names)
 
 
 def refuse_masked(name: str, values: Any) -> None:
@@ -566,19 +503,30 @@ def check_rows(X: Any, Y: Any, sample_weight: Any) -> tuple[Any, Any, Vector | N
         raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
     if sample_weight is None:
         return X, Y, None
-    refuse_masked("sample_weight", sample_weight)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (X.shape[0],):
-        raise ValueError(f"sample_weight must have shape ({X.shape[0]},), got {weight.shape}")
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    if not np.isfinite(total) or (weight < 0).any() or not weight.any():
-        error = WeightlessRows if (weight == 0).all() else ValueError
-        raise error("sample_weight must be finite with a finite sum, at least 0, and not all zero")
+    weight = check_weights(sample_weight, X.shape[0])
     if not weight.all():  # rows of weight zero are ignored, even if they contain NaN
         kept = np.flatnonzero(weight)
         X, Y, weight = X[kept], Y[kept], weight[kept]
     return X, Y, weight
+
+
+def check_weights(sample_weight: Any, n: int) -> Vector:
+    """Return the weights of n rows. Raise ValueError if they are invalid, and WeightlessRows if all are zero."""
+    refuse_masked("sample_weight", sample_weight)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight must contain one number per row: {error}") from None
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weight.shape}")
+    low, high, largest = *WEIGHT_RANGE, float(weight.max(initial=0.0))
+    if 0.0 < largest < low or high < largest < np.inf:
+        fix = f"between {low:g} and {high:g}, got {largest:g}; divide all weights by their maximum"
+        raise ValueError(f"sample_weight must have a maximum {fix}")
+    if not np.isfinite(weight.sum()) or (weight < 0).any() or not weight.any():
+        kind = WeightlessRows if (weight == 0).all() else ValueError
+        raise kind("sample_weight must be finite with a finite sum, at least 0, and not all zero")
+    return weight
 
 
 def _as_rows(values: Any, name: str) -> Any:

@@ -87,7 +87,7 @@ def refit_head(
         roots = tuple(root @ E.T for root in error_roots)
     prior = Prior(units_of_features(x, None, "equal", fit_intercept=False), centre.T, b0)
     fit = fit_ridge(x, prior, fit_intercept=False, eigen=eigen)
-    tested = adapt(fit, prior.transform_target(z), keep_rule, include_source_directions=True, eigen=eigen)
+    tested = adapt(fit, prior.transform(z.without_outputs()), keep_rule, include_source_directions=True, eigen=eigen)
     terms, V = tested.terms, tested.z.V
     std = np.where(terms.std > 0.0, np.maximum(terms.std, sandwich_std(fit, V, roots)), 0.0)
     kept = ~chi2_rule(replace(terms, std=std), alpha=alpha)
@@ -139,15 +139,8 @@ def scale_factor(change: Matrix, source: Moments, target: Moments) -> Vector:
     >>> scale_factor(np.ones((1, 1)), Moments.of(np.ones((5, 1))), Moments.of(np.full((9, 1), 2.0)))
     array([0.25])
     """
-    sizes = (
-        column_norms(part.root[:, 1 : part.n_features + 1] @ change) / np.sqrt(part.weight) for part in (source, target)
-    )
-    return factor_of_sizes(*sizes)
-
-
-def factor_of_sizes(on_source: Vector, on_target: Vector) -> Vector:
-    """Return the factor for a change with these root mean squares on source and target."""
-    return np.square(np.divide(on_source, on_target, out=np.ones_like(on_target), where=on_target > on_source))
+    a, b = (column_norms(m.root[:, 1 : m.n_features + 1] @ change) / np.sqrt(m.weight) for m in (source, target))
+    return np.asarray(np.square(np.divide(a, b, out=np.ones_like(b), where=b > a)))
 
 
 def error_roots_of(

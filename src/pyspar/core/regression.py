@@ -19,7 +19,7 @@ integrated out is maximised over ``sigma^2`` in closed form. One dimension is le
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -34,7 +34,7 @@ PriorScale = Literal["max", "source", "equal"]
 Noise = Literal["mle", "unbiased", "exact"]
 """How the noise is estimated: RSS / N, RSS / (N - rank), or the latter with the F quantile in the rule."""
 Limit = Literal["interior", "no-signal", "no-noise", "exact-fit", "repeated-rows"]
-"""The location of the maximum; see :class:`Evidence`."""
+"""The location of the maximum; see :class:`RidgePosterior`."""
 
 FAINT_SHARE = 1e3 * EPS64
 """Singular values below this share of the largest have less than three correct digits."""
@@ -57,35 +57,17 @@ class Prior:
     coef: Matrix
     intercept: Vector
 
-    def transform_source(self, source: Moments) -> Moments:
-        """Return a labelled source in the prior's coordinates."""
-        if self.coef.any() or self.intercept.any():
-            source = source.subtract_prediction(self.coef, self.intercept)
-        return in_units_of(source, self.units)
+    def transform(self, moments: Moments) -> Moments:
+        """Return moments in the prior's coordinates: features divided by their scales, outputs minus the centre's."""
+        if moments.n_outputs and (self.coef.any() or self.intercept.any()):
+            moments = moments.subtract_prediction(self.coef, self.intercept)
+        root = moments.root.copy()
+        root[:, 1 : len(self.units) + 1] *= inverse(self.units)
+        return moments.with_root(root)
 
-    def transform_target(self, target: Moments) -> Moments:
-        """Return a target in the prior's coordinates. Outputs are dropped."""
-        return in_units_of(target.without_outputs(), self.units)
-
-    def transform_rows(self, rows: Matrix) -> Matrix:
-        """Return rows of features in the prior's coordinates."""
-        return np.asarray(rows * inverse(self.units))
-
-    def change_units(self, root: Matrix, other: Prior) -> Matrix:
-        """Return a root of ``[1 | Z]`` with Z in the units of another prior instead of this one."""
-        return np.hstack([root[:, :1], root[:, 1:] * (self.units * inverse(other.units))])
-
-    def predict(self, rows: Matrix) -> Matrix:
-        """Return the predictions of the centre, rows x outputs."""
-        return np.asarray(rows @ self.coef + self.intercept)
-
-    def correction(self, coef: Matrix) -> Matrix:
-        """Return the difference of weights from the centre, in the prior's coordinates."""
-        return np.asarray((coef - self.coef) * self.units[:, None])
-
-    def correction_about(self, fit: LinearFit, coef: Matrix, intercept: Vector) -> Matrix:
+    def correction(self, fit: LinearFit, coef: Matrix, intercept: Vector) -> Matrix:
         """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean of a fit."""
-        correction = self.correction(coef)
+        correction = (coef - self.coef) * self.units[:, None]
         return np.vstack([intercept - self.intercept + fit.x_mean @ correction - fit.y_mean, correction])
 
     def weights(self, fit: LinearFit, correction: Matrix) -> tuple[Matrix, Vector]:
@@ -95,30 +77,27 @@ class Prior:
 
 
 def units_of_features(
-    source: Moments,
-    target_spread: Vector | None,
-    scale: PriorScale,
-    *,
-    fit_intercept: bool,
-    include_unseen: bool = False,
+    source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
 ) -> Vector:
     """Return the scale of each feature in the prior.
 
     ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
     intercept. Without it, "max" equals "source". A feature that is constant in the source gets zero and is dropped when
-    fitting. With ``include_unseen=True`` (forecasts) it gets its spread over the target, or one with "equal".
+    fitting. With ``unseen=True`` (forecasts) it gets its spread over the target, or one with "equal".
 
     >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
     >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "max", fit_intercept=True)
     array([5., 1.])
     """
-    spread = spread_of_features(source, fit_intercept=fit_intercept)
+    origin = None if fit_intercept else np.zeros_like(source.mean)
+    length = column_norms(source.root_about(origin)[:, : source.n_features])
+    spread = np.where(length > source.rounding(), length / np.sqrt(source.weight), 0.0)
     target_spread = np.zeros_like(spread) if target_spread is None else target_spread
     if scale == "equal":
-        unit = unseen = np.ones_like(spread)
+        unit = other = np.ones_like(spread)
     else:
-        unit, unseen = np.maximum(spread, target_spread) if scale == "max" else spread, target_spread
-    return np.where(spread > 0.0, unit, unseen if include_unseen else 0.0)
+        unit, other = np.maximum(spread, target_spread) if scale == "max" else spread, target_spread
+    return np.where(spread > 0.0, unit, other if unseen else 0.0)
 
 
 def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
@@ -127,30 +106,10 @@ def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vect
     return target.spread_about(mean if centred else np.zeros_like(mean))
 
 
-def spread_of_features(source: Moments, *, fit_intercept: bool) -> Vector:
-    """Return the standard deviation of each feature; zero if it does not exceed the rounding error.
-
-    Without an intercept, return the root mean square about the origin.
-
-    >>> spread_of_features(Moments.of(np.array([[1.0, 7.0], [3.0, 7.0]])), fit_intercept=True)
-    array([1., 0.])
-    """
-    origin = None if fit_intercept else np.zeros_like(source.mean)
-    length = column_norms(source.root_about(origin)[:, : source.n_features])
-    return np.asarray(np.where(length > source.rounding(), length / np.sqrt(source.weight), 0.0))
-
-
 def inverse(units: Vector) -> Vector:
     """Return the factor by which each feature is multiplied; zero for a feature without a unit, which drops it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(units > 0.0, 1.0 / units, 0.0))
-
-
-def in_units_of(moments: Moments, units: Vector) -> Moments:
-    """Return the moments of the rows with each feature divided by its unit."""
-    root = moments.root.copy()
-    root[:, 1 : len(units) + 1] *= inverse(units)
-    return moments.with_root(root)
 
 
 # Fits -----------------------------------------------------------------------------------------------------------------
@@ -233,19 +192,10 @@ def least_squares(source: Moments, *, fit_intercept: bool, eigen: Eigen | None =
     # A residual within the rounding error of its two terms is an exact fit, not noise.
     rounding = eps * lengths[d:] + column_norms((np.maximum(eps, source.eps / 2) * lengths[:d])[:, None] * w_hat)
     residual[residual <= rounding] = 0.0
-    is_square = x.rank == len(root)
     return LeastSquares(
-        w_hat,
-        x,
-        mean[:d],
-        mean[d:],
-        source.weight,
-        fit_intercept,
-        c,
-        np.where(is_constant, 0.0, varying[d:]),
-        residual,
-        is_square,
-    )
+        w_hat, x, mean[:d], mean[d:], source.weight, fit_intercept,
+        c, np.where(is_constant, 0.0, varying[d:]), residual, x.rank == len(root),
+    )  # fmt: skip
 
 
 def fit_ols(source: Moments, *, fit_intercept: bool, noise: Noise = "mle", eigen: Eigen | None = None) -> OLSFit:
@@ -285,36 +235,40 @@ class RidgePosterior(LinearFit):
 
     ``w_hat``, ``x``, ``x_mean``, ``y_mean`` and ``std_along`` are in the prior's coordinates. The methods that take
     rows, moments or weights take them in the units of the features.
+
+    Attributes
+    ----------
+    sigma, tau : arrays of shape (K,)
+        Standard deviations of the label noise and of a weight.
+    kappa : array of shape (K,)
+        ``sigma^2 / (tau^2 lambda_1^2)``: the ridge penalty in units of the largest squared singular value.
+    log_evidence : array of shape (K,)
+        The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
+        directions are fitted exactly.
+    limit : tuple of str
+        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). "exact-fit"
+        means that as many weights as rows fit the labels exactly, so that the noise cannot be measured; it is the
+        posterior mean. "repeated-rows" means that the fit is exact because there are no more distinct rows than
+        directions; repeated rows are not counted.
     """
 
-    evidence: Evidence
+    sigma: Vector
+    tau: Vector
+    kappa: Vector
+    log_evidence: Vector
+    limit: tuple[Limit, ...]
     prior: Prior
     posterior: ClassVar[bool] = True
     degrees: ClassVar[float] = np.inf
 
     @property
-    def sigma(self) -> Vector:
-        return self.evidence.sigma
-
-    @property
     def sigma2(self) -> Vector:
-        return self.evidence.sigma2
+        return np.square(self.sigma)
 
     @property
     def tau2(self) -> Vector:
-        return self.evidence.tau2
-
-    @property
-    def kappa(self) -> Vector:
-        return self.evidence.kappa
-
-    @property
-    def log_evidence(self) -> Vector:
-        return self.evidence.log_evidence
-
-    @property
-    def limit(self) -> tuple[Limit, ...]:
-        return self.evidence.limit
+        """The prior variance of each weight."""
+        return np.square(self.tau)
 
     def weights(self) -> tuple[Matrix, Vector]:
         """Return the posterior mean: coefficients (D, K) and intercepts (K,)."""
@@ -333,11 +287,11 @@ class RidgePosterior(LinearFit):
         length = np.einsum("ij,ij->j", directions, directions)
         outside = length - overlap.sum(axis=0)
         outside = np.where(outside > 64.0 * EPS64 * length, outside, 0.0)
-        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.evidence.tau))
+        return np.asarray(np.hypot(std, np.sqrt(outside)[:, None] * self.tau))
 
     def row_variance(self, rows: Matrix) -> Matrix:
         """Return the variance of the prediction of each row, from uncertain weights and intercept, rows x outputs."""
-        centred = self.prior.transform_rows(rows) - self.x_mean
+        centred = rows * inverse(self.prior.units) - self.x_mean
         return np.square(self.std_along(centred.T)) + self.relative_mean_variance * self.sigma2
 
     def mean_variance(self, target: Moments) -> Vector:
@@ -348,25 +302,14 @@ class RidgePosterior(LinearFit):
     def mean_square_change(self, coef: Matrix, intercept: Vector, target: Moments) -> Vector:
         """Return the mean squared difference, over a target, between given weights and the posterior mean."""
         root = self._root(target)
-        weights = self.prior.correction_about(self, coef, intercept)
+        weights = self.prior.correction(self, coef, intercept)
         change = weights - np.vstack([np.zeros_like(self.y_mean), self.w_hat])
         size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (change, weights))
         return np.square(np.where(size < _CHANGE_ROUNDING * np.maximum(length, np.abs(self.y_mean)), 0.0, size))
 
-    def error_root(self, rows: Matrix, output: int) -> Matrix:
-        """Return L with ``sigma^2 L L'`` the covariance of the predictions of rows, given about the source mean."""
-        kappa, lam, largest = float(self.kappa[output]), self.x.lam, self.x.largest
-        along = rows @ self.x.V
-        parts = [np.full((len(rows), 1), np.sqrt(self.relative_mean_variance))]
-        if np.isfinite(kappa):
-            parts.append(along / np.sqrt(np.square(lam) + kappa * largest**2))
-            if kappa > 0.0 and self.x.rank < rows.shape[1]:
-                parts.append((rows - along @ self.x.V.T) / (np.sqrt(kappa) * largest))
-        return np.hstack(parts)
-
     def _root(self, target: Moments) -> Matrix:
         """Return a root of ``[1 | Z]`` in the prior's coordinates, about the source mean."""
-        root = self.prior.transform_target(target).root.copy()
+        root = self.prior.transform(target.without_outputs()).root
         root[:, 1:] -= np.outer(root[:, 0], self.x_mean)
         return root
 
@@ -386,26 +329,23 @@ def fit_ridge(
         d, k = source.n_features, source.n_outputs
         prior = Prior(np.ones(d), np.zeros((d, k)), np.zeros(k))
     else:
-        source = prior.transform_source(source)
-    return posterior_of_fit(least_squares(source, fit_intercept=fit_intercept, eigen=eigen), prior)
-
-
-def posterior_of_fit(fit: LeastSquares, prior: Prior) -> RidgePosterior:
-    """Return the posterior given a least-squares fit in the prior's coordinates."""
+        source = prior.transform(source)
+    fit = least_squares(source, fit_intercept=fit_intercept, eigen=eigen)
     data, unit, along = label_coordinates(fit)
-    largest, scaled = fit.x.largest, maximum_evidence(data)
+    sigma, tau, kappa, log_evidence, limit = map(np.array, zip(*maximum_evidence(data), strict=True))
     # From units of the labels' length and lambda_1 to the units of the data.
-    labels = np.array([data.lam.size if limit == "repeated-rows" else data.n for limit in scaled.limit])
+    labels, largest = np.where(limit == "repeated-rows", data.lam.size, data.n), fit.x.largest
     with np.errstate(invalid="ignore", divide="ignore"):
-        log_evidence = scaled.log_evidence - labels * np.log(unit)
-    sigma, tau = scaled.sigma * unit, scaled.tau * (unit / largest)
-    evidence = replace(scaled, sigma=sigma, tau=tau, log_evidence=log_evidence)
+        log_evidence = log_evidence - labels * np.log(unit)
     w_hat = fit.w_hat
-    if fit.x.rank and evidence.kappa.any():
+    if fit.x.rank and kappa.any():
         lam2 = ((fit.x.lam / largest) ** 2)[:, None]
-        shrunk = fit.x.V @ (along * (lam2 / (lam2 + evidence.kappa)))  # by lambda^2 / (lambda^2 + k)
-        w_hat = np.where(evidence.kappa == 0.0, w_hat, shrunk)
-    return RidgePosterior(w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred, evidence, prior)
+        shrunk = fit.x.V @ (along * (lam2 / (lam2 + kappa)))  # by lambda^2 / (lambda^2 + k)
+        w_hat = np.where(kappa == 0.0, w_hat, shrunk)
+    return RidgePosterior(
+        w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred,
+        sigma * unit, tau * (unit / largest), kappa, log_evidence, tuple(limit.tolist()), prior,
+    )  # fmt: skip
 
 
 def left_out_rmse(fit: Fit) -> Vector:
@@ -439,43 +379,6 @@ _STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very stron
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """The result of maximum evidence, per output.
-
-    Attributes
-    ----------
-    sigma, tau : arrays of shape (K,)
-        Standard deviations of the label noise and of a weight.
-    kappa : array of shape (K,)
-        ``sigma^2 / (tau^2 lambda_1^2)``: the ridge penalty in units of the largest squared singular value.
-    log_evidence : array of shape (K,)
-        The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
-        directions are fitted exactly.
-    limit : tuple of str
-        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). "exact-fit"
-        means that as many weights as rows fit the labels exactly, so that the noise cannot be measured; it is the
-        posterior mean. "repeated-rows" means that the fit is exact because there are no more distinct rows than
-        directions; repeated rows are not counted.
-    """
-
-    sigma: Vector
-    tau: Vector
-    kappa: Vector
-    log_evidence: Vector
-    limit: tuple[Limit, ...]
-
-    @property
-    def sigma2(self) -> Vector:
-        """The variance of the label noise."""
-        return np.square(self.sigma)
-
-    @property
-    def tau2(self) -> Vector:
-        """The prior variance of each weight."""
-        return np.square(self.tau)
-
-
-@dataclass(frozen=True, eq=False)
 class Coordinates:
     """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
 
@@ -487,15 +390,6 @@ class Coordinates:
     rest: Vector  # the length of the residual
     n: float  # the number of rows, minus one for an intercept
     dependent: bool = False
-
-    def misfit(self, kappa: Vector) -> Matrix:
-        """Return ``Y' (I + XX' / k)^-1 Y`` per kappa and output, the part that is attributed to noise."""
-        kept = kappa[:, None] / (kappa[:, None] + self.lam**2)
-        return np.asarray(kept @ self.c**2 + self.rest**2)
-
-    def volume(self, kappa: Vector) -> Vector:
-        """Return ``log det (I + XX' / k)`` per kappa."""
-        return np.asarray(np.log1p(self.lam**2 / kappa[:, None]).sum(axis=1))
 
 
 def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
@@ -533,34 +427,27 @@ class _Maximum(NamedTuple):
 
 
 class _SquaredLengths(NamedTuple):
-    """Squared lengths for one output: of the explained labels, of the residual, and of the least-squares weights."""
+    """Squared lengths for one output: of labels, explained labels, residual, and least-squares weights."""
 
+    labels: float
     signal: float
     residual: float
     weights: float
 
-    @property
-    def labels(self) -> float:
-        return self.signal + self.residual
 
+def maximum_evidence(data: Coordinates) -> list[_Maximum]:
+    """Return the maximum of the evidence of each output, in units of the labels' length and ``lambda_1``.
 
-def maximum_evidence(data: Coordinates) -> Evidence:
-    """Return the maximum of the evidence, in units of the labels' length and ``lambda_1``.
-
-    Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit.
+    Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit. Outputs whose
+    maximum is not at a known limit share one grid.
     """
-    sigma, tau, kappa, log_evidence, limit = zip(*_maximise(data), strict=True)
-    return Evidence(np.array(sigma), np.array(tau), np.array(kappa), np.array(log_evidence), limit)
-
-
-def _maximise(data: Coordinates) -> list[_Maximum]:
-    """Return the maximum of each output. Outputs whose maximum is not at a known limit share one grid."""
     weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
     lengths = []
     for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
         is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
-        lengths.append(_SquaredLengths(signal, residual**2 if is_noise else 0.0, size2))
+        rest = residual**2 if is_noise else 0.0
+        lengths.append(_SquaredLengths(signal + rest, signal, rest, size2))
     maxima = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
     unknown = [j for j, maximum in enumerate(maxima) if maximum is None]
     searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
@@ -661,7 +548,7 @@ def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
     if not data.dependent or rank < (1.0 - _MAX_REPEATED) * data.n:
         return None
     distinct = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
-    with_noise = _maximise(distinct)[0]
+    with_noise = maximum_evidence(distinct)[0]
     weights = float(((distinct.c[:, 0] / data.lam) ** 2).sum())
     exact = _log_evidence(distinct.n, weights, float(2.0 * np.log(data.lam).sum()))
     if with_noise.limit not in ("interior", "exact-fit") or 2.0 * (with_noise.log_evidence - exact) < _STRONG_EVIDENCE:

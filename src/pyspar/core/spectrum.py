@@ -233,4 +233,4 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
     # At most a half: that exceeds every column.
     eps = np.minimum(np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0), 0.5)
     rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
-    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=(), tails=None)
+    return replace(features, root=rotated, n_features=len(directions), eps=eps, names=())

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pyspar.core.forecast import Forecast, expected_square, row_scale, source_square
-from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, refuse_extremes
+from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, column_names, refuse_extremes
 from pyspar.core.regression import Fit, Prior, PriorScale, RidgePosterior, fit_ridge, spread_about_source
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
@@ -25,7 +25,7 @@ from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
 from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
 from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
-from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction
+from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, refuse_dates
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
 """The attributes that only an adapted regressor has."""
@@ -77,10 +77,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         groups : array of shape (n,), optional
             The group of each row, such as a patient or a shop. Pass it if the target has other groups. Forecasts then
             include the error on new groups, by cross-validation over groups. The weights do not depend on it.
-
-        Returns
-        -------
-        self
         """
         self._validate_params()
         if isinstance(X, Moments):
@@ -133,10 +129,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
             Target rows with the source's columns. Batches are an iterable of row blocks.
         sample_weight : array of shape (m,), optional
-
-        Returns
-        -------
-        self
         """
         check_is_fitted(self)
         self._validate_params()
@@ -166,10 +158,11 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             rows = validation.read_dense_rows(self, X)
             prediction = rows @ self.coef_.T + self.intercept_
             return prediction, self._half_widths(rows, prediction, 0.9) / float(ndtri(0.95))
-        kind = kind_of(X)
-        if kind in ("dask", "torch"):
-            return linear_prediction(self, X, kind)
-        return validation.check_rows(self, X, accept_sparse=validation.SPARSE_FORMATS) @ self.coef_.T + self.intercept_
+        if kind_of(X) in ("dask", "torch"):
+            refuse_dates("X", X)
+            validation.check_columns(self, column_names(X), X.shape[1] if X.ndim == 2 else 0, role="X")
+            return linear_prediction(X, self.coef_, self.intercept_)
+        return validation.check_rows(self, X) @ self.coef_.T + self.intercept_
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
@@ -182,10 +175,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         ----------
         X : array or data frame of shape (n, D)
         level : float in (0, 1), default 0.9
-
-        Returns
-        -------
-        low, high : arrays of shape (n,), or (n, K) if y had two dimensions
         """
         validation.check_level(level)
         rows = validation.read_dense_rows(self, X)
@@ -231,18 +220,14 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         posterior = self._posterior(spread_about_source(self.moments_, target, self._fit.centred))
         model = np.sqrt(expected_square(posterior, *weights_of(self), target) + between)
         sizes = {"n_source": self.moments_.weight, "n_target": target.weight}
+        spreads = self.moments_.spread[self.moments_.n_features :]
         forecasts = [
             forecast_error(
-                float(source[k]),
-                kind="linear",
-                separation=separation,
-                label_spread=float(spread),
-                model_rmse=float(model[k]),
-                name=type(self).__name__,
-                **sizes,
+                float(source[k]), kind="linear", separation=separation, label_spread=float(spreads[k]),
+                model_rmse=float(model[k]), name=type(self).__name__, **sizes,
             )
-            for k, spread in enumerate(self.moments_.spread[self.moments_.n_features :])
-        ]
+            for k in range(len(spreads))
+        ]  # fmt: skip
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     @property
@@ -284,6 +269,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         attributes |= {f"{name}_source_": np.copy(attributes[f"{name}_"])[()] for name in ("coef", "intercept")}
         names = {"feature_names_in_": source.names, "label_names_": source.label_names}
         optional = {**names, "label_range_": source.label_range}
+        if source.names is not None:
+            optional["feature_names_in_"] = np.array(source.names, dtype=object)
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
 
@@ -320,21 +307,16 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             )
         return np.sqrt(square + between), between
 
-    def _row_scale(self, rows: Matrix, prediction: Matrix) -> Matrix:
-        """Return the scale of each label about its prediction (n, K), before its calibration."""
-        scale, (_, between) = row_scale(self._posterior(self._target_spread), rows, prediction), self._source_errors()
-        return np.hypot(scale, np.sqrt(between))
-
     def _half_widths(self, rows: Matrix, prediction: Any, level: float) -> Any:
         """Return the half-widths of the intervals of rows."""
         separation = self.separation_ if hasattr(self, "adaptation_") else None
-        errors, spreads = self._source_errors()[0], self.moments_.spread[self.moments_.n_features :]
+        (errors, between), spreads = self._source_errors(), self.moments_.spread[self.moments_.n_features :]
         factors = [
             row_factor(level, separation, source_rmse=float(error), label_spread=float(spread))
             for error, spread in zip(errors, spreads, strict=True)
         ]
-        scale = self._row_scale(rows, prediction.reshape(len(rows), -1))
-        return (scale * factors).reshape(prediction.shape)
+        scale = row_scale(self._posterior(self._target_spread), rows, prediction.reshape(len(rows), -1))
+        return (np.hypot(scale, np.sqrt(between)) * factors).reshape(prediction.shape)
 
     def _warn_of_limits(self, *, weights: bool = True) -> None:
         """Warn about limitations of the source and about row weights."""
@@ -357,14 +339,3 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         weights = {"coef_": self.coef_source_, "intercept_": self.intercept_source_, "_target_spread": None}
         new._replace(ADAPTATION_ATTRIBUTES, weights)
         return new
-
-    @property
-    def _source(self) -> Moments:  # temporary
-        return self.moments_
-
-    @property
-    def _belief(self) -> Fit:  # temporary
-        return self._fit
-
-
-MomentsRegressor = AdaptableRegressor  # temporary

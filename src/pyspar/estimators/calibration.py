@@ -95,22 +95,11 @@ def forecast_error(
 ) -> Forecast:
     """Return the calibrated forecast of the RMSE on a target without labels.
 
-    Parameters
-    ----------
-    source_rmse : float
-        The expected error on new rows like those of the source. For a network it must be that of held-out rows.
-    kind : {"linear", "regressor", "network"}
-    separation : Separation
-        Of source and target features; for a network, of the features that enter its head.
-    label_spread : float
-        The standard deviation of the source labels.
-    n_source, n_target : float
-        The (effective) numbers of rows.
-    model_rmse : float, optional
-        For "linear", the error that the posterior expects on the target.
-    variation : float, default 2
-        The squared coefficient of variation of a squared error: 2 for normal errors, more for heavy tails.
-    name : str
+    ``source_rmse`` is the expected error on new rows like those of the source; for a network, that of held-out rows.
+    ``separation`` is that of source and target features; for a network, of the features that enter its head.
+    ``label_spread`` is the standard deviation of the source labels, and ``model_rmse``, for "linear" only, the error
+    that the posterior expects on the target. ``variation`` is the squared coefficient of variation of a squared error:
+    2 for normal errors, more for heavy tails.
 
     Examples
     --------
@@ -120,18 +109,19 @@ def forecast_error(
     >>> forecast.source_rmse, 1.0 < forecast.rmse < 2.0, forecast.interval95[1] > 3.0
     (1.0, True, True)
     """
+    table = "linear" if kind == "linear" else "regressor"
     known = source_rmse if model_rmse is None else model_rmse
     expected = nan if model_rmse is None else model_rmse
     if not isfinite(known):
         return Forecast(name, known, (known, known), (known, known), source_rmse, expected)
     factor, ends = 1.0, dict.fromkeys(LEVELS, (0.0, 0.0))  # logarithms
     if _has_shift(separation):
-        low95, low80, median, high80, high95 = _shift_quantiles(kind, separation, source_rmse, label_spread)
+        low95, low80, median, high80, high95 = _shift_quantiles(table, separation, source_rmse, label_spread)
         factor, ends = exp(median), {0.8: (low80, high80), 0.95: (low95, high95)}
     error = 0.5 * sqrt(variation * (1.0 / n_source + 1.0 / n_target))  # the standard error of the logarithm
     intervals = []
     for level, (low, high) in ends.items():
-        down, up = (stretch * error * float(ndtri((1.0 + level) / 2.0)) for stretch in STRETCH[_table(kind)][level])
+        down, up = (stretch * error * float(ndtri((1.0 + level) / 2.0)) for stretch in STRETCH[table][level])
         intervals.append((known * exp(min(low, log(factor) - down)), known * exp(max(high, log(factor) + up))))
     return Forecast(name, known * factor, intervals[0], intervals[1], source_rmse, expected)
 
@@ -157,18 +147,13 @@ def _has_shift(separation: Separation) -> bool:
     return separation.found or separation.matched
 
 
-def _shift_quantiles(kind: Kind, separation: Separation, source_rmse: float, label_spread: float) -> list[float]:
+def _shift_quantiles(table: str, separation: Separation, source_rmse: float, label_spread: float) -> list[float]:
     """Return the quantiles of log(actual / known error) after a shift, in ascending order."""
     distance = max(2.0 * separation.auc - 1.0, 0.0) ** 4
     signal = label_spread / source_rmse if source_rmse > 0.0 else inf
     log_signal = log(min(max(signal, 1.0), MAX_SIGNAL))
     features = 1.0, distance, log_signal, distance * log_signal
-    return sorted(sum(map(mul, row, features)) for row in SHIFT[_table(kind)])
-
-
-def _table(kind: Kind) -> str:
-    """Return the name of the tables of a kind of models."""
-    return "linear" if kind == "linear" else "regressor"
+    return sorted(sum(map(mul, row, features)) for row in SHIFT[table])
 
 
 def judge_outcome(
@@ -228,17 +213,11 @@ def forecast_from_errors(
     variation = squares.var(axis=0) / np.square(np.where(mean > 0.0, mean, 1.0))
     return [
         forecast_error(
-            sqrt(mean[k]),
-            kind=kind,
-            separation=separation,
-            label_spread=float(spread[k]),
-            n_source=len(errors),
-            n_target=n_target,
-            variation=float(variation[k]),
-            name=names[k] if names else "",
+            sqrt(mean[k]), kind=kind, separation=separation, label_spread=float(spread[k]), n_source=len(errors),
+            n_target=n_target, variation=float(variation[k]), name=names[k] if names else "",
         )
         for k in range(errors.shape[1])
-    ]
+    ]  # fmt: skip
 
 
 def refuse_training_rows(rows: Literal["held-out", "training"]) -> None:

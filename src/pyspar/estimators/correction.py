@@ -43,39 +43,23 @@ MIN_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class DriftPart:
-    """One component of a drift: its size, a 90 % interval, and the probability that it is not zero."""
+    """One component of a drift."""
 
     size: float
-    interval: tuple[float, float]
-    probability: float
+    interval: tuple[float, float]  # of 90 %
+    probability: float  # that it is not zero
 
 
 @dataclass(frozen=True)
 class TargetDrift:
-    """The difference between a model and the labels of a target, for one output.
+    """The difference between a model and the labels of a target, for one output. Sizes are in the unit of the label."""
 
-    Attributes
-    ----------
-    probability : float
-        The posterior probability that the relation between features and label differs from the model. The prior
-        probability is 2/3.
-    offset, slope : DriftPart
-        The mean of the labels above the predictions at the mean of the target, in the unit of the label, and the
-        relative change of differences between predictions: 0.2 makes them 20 % larger.
-    weights : DriftPart
-        The root mean square, over the target, of the function of the features, in the unit of the label.
-    n_labels : float
-        The number of labels, by ``sample_weight``.
-    label_weights : dict of int to float
-        The rows whose label is too far from the others to be used fully, with the weight that it has instead of 1.
-    """
-
-    probability: float
-    offset: DriftPart
-    slope: DriftPart
-    weights: DriftPart
-    n_labels: float
-    label_weights: dict[int, float]
+    probability: float  # posterior, that the relation of features and label differs from the model; the prior is 2/3
+    offset: DriftPart  # the mean of the labels above the predictions at the mean of the target
+    slope: DriftPart  # the relative change of differences between predictions: 0.2 makes them 20 % larger
+    weights: DriftPart  # the root mean square, over the target, of the function of the features
+    n_labels: float  # by ``sample_weight``
+    label_weights: dict[int, float]  # of rows whose label is too far from the others to count fully
 
     def __repr__(self) -> str:
         lines = [f"drift from {self.n_labels:g} labels (relation changed: probability {self.probability:.2f})"]
@@ -92,27 +76,18 @@ class TargetDrift:
 class LabelForecast:
     """The expected error of a corrected model on its target, for one output. ``float(forecast)`` is the RMSE.
 
-    Attributes
-    ----------
-    rmse, interval80, interval95 : float and pairs of float
-        The expected root mean squared error, and intervals that contain it with probability 80 % and 95 % if the drift
-        follows the model. The labels may have heavier tails than normal noise.
-    variance, noise : float
-        The parts of the expected squared error: the uncertainty of the correction, and the noise of the labels.
-    rmse_uncorrected : float
-        The expected error of the model without correction.
-    n_labels : float
-        The number of labels, by ``sample_weight``.
+    The intervals contain the error with probability 80 % and 95 % if the drift follows the model. The labels may have
+    heavier tails than normal noise.
     """
 
     name: str
     rmse: float
     interval80: tuple[float, float]
     interval95: tuple[float, float]
-    variance: float
-    noise: float
+    variance: float  # the part of the expected squared error from the uncertainty of the correction
+    noise: float  # the part from the noise of the labels
     rmse_uncorrected: float
-    n_labels: float
+    n_labels: float  # by ``sample_weight``
 
     def __float__(self) -> float:
         return self.rmse
@@ -126,18 +101,12 @@ class LabelForecast:
 class Candidate:
     """How well a candidate agrees with the labels.
 
-    Attributes
-    ----------
-    rmse, standard_error : float
-        The error on the labels before the correction. With several outputs, the errors of each are relative to the RMSE
-        of the first candidate.
-    weight : float
-        The share of this candidate, after its correction, in the predictions.
+    With several outputs, the errors of each are relative to the RMSE of the first candidate.
     """
 
-    rmse: float
+    rmse: float  # on the labels before the correction
     standard_error: float
-    weight: float = 1.0
+    weight: float = 1.0  # the share of this candidate, after its correction, in the predictions
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -161,10 +130,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     features : transformer, optional
         Computes the numeric features of the correction from the rows. A fitted transformer is used unchanged. An
         unfitted one is cloned and fitted on the target rows. By default, the features are those that the last step of
-        the model receives if it is a Pipeline of several steps, or a search over one, and otherwise the columns of the
-        rows. In data frames, numbers and booleans are used unchanged, dates and durations are ignored, and other
-        columns are one-hot encoded as text. In both cases, missing numbers are imputed by the mean of the target.
-        Features are always standardised by the target.
+        a Pipeline, or of a search over one, receives, and otherwise the columns of the rows: numbers and booleans are
+        used unchanged, dates and durations are ignored, and other columns are one-hot encoded as text. Missing numbers
+        are imputed by the mean of the target. Features are always standardised by the target.
     smooth : bool, default True
         If True, the function of the features can be any smooth function. If False, it is linear in the features, and
         the corrected model is linear if the model is.
@@ -172,14 +140,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Attributes
     ----------
     drift_ : TargetDrift, or a list with one per output if y had two dimensions
-        The size of each component, and the probability that the relation has changed, for the chosen candidate. None
-        for an output without labels, whose predictions are not corrected.
+        The drift of the chosen candidate. None for an output without labels, which is not corrected.
     chosen_ : str
         The candidate to use without a correction: the best one on the labels among those that are better than the first
         by more than one standard error of the paired differences of squared errors; the first if there is none.
         "model" if only one model was given.
     candidates_ : dict of str to Candidate
-        The RMSE of each candidate on the labels before the correction with its standard error, and its weight.
     model_, features_ : the chosen model, and the fitted transformer of its features
     n_labels_ : int
         The number of rows with at least one label. Rows of weight zero do not count.
@@ -244,7 +210,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         blocks = [new._read(Z, reset=True)]
-        labels, y_ndim = read_labels(y, len(blocks[0]), type(self).__name__)
+        labels, new._y_ndim = read_labels(y, len(blocks[0]), type(self).__name__)
         counts = check_counts(sample_weight, len(blocks[0]))
         if unlabelled is not None:
             blocks.append(new._read(unlabelled))
@@ -254,23 +220,20 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
         candidates, new.chosen_ = compare_candidates(predictions, labels, counts)
         weights = _common_weights(predictions, labels, counts)
-        fits, evidence, reports = {}, {}, {}
+        fits, evidence = {}, {}
         for name, model in models.items():
             transformer = fit_features(self.features, model, blocks)
             features = np.vstack([compute_features(transformer, block) for block in blocks])
             with nullcontext() if name == new.chosen_ else collect_warnings():
-                drifts, reports[name] = fit_outputs(
-                    features, predictions[name], labels, counts, smooth=self.smooth, label_weights=weights
-                )
+                drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
             fits[name] = model, transformer, drifts
             evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
+            if name == new.chosen_:
+                new.model_, new.features_, new.drift_ = model, transformer, reports[0] if new._y_ndim == 1 else reports
         shares = _posterior_shares(evidence)
         new.candidates_ = {name: replace(one, weight=shares[name]) for name, one in candidates.items()}
         new._parts = {name: fit for name, fit in fits.items() if shares[name] > 0.0}
-        new.model_, new.features_, _ = fits[new.chosen_]
-        new.drift_ = reports[new.chosen_][0] if y_ndim == 1 else reports[new.chosen_]
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
-        new._y_ndim = y_ndim
         new._between = np.zeros(labels.shape[1])
         if len(new._parts) > 1:
             new._between = np.average(new._correct(blocks)[2], axis=0, weights=counts)
@@ -314,30 +277,29 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         between = self._between if rows is None else self._correct([rows])[2].mean(axis=0)
         found: list[list[tuple[float, LabelForecast]]] = [[] for _ in between]
         for name, (model, transformer, drifts) in self._parts.items():
-            if rows is not None:
-                features, before = compute_features(transformer, rows), read_predictions(model, rows, len(rows))
-                ones = np.ones(len(rows))
-                drifts = [None if d is None else d.on(features, before[:, k], ones) for k, d in enumerate(drifts)]
             for k, drift in enumerate(drifts):
-                if drift is not None:
-                    share = self.candidates_[name].weight
-                    found[k].append((share, forecast_error(drift, name_regressor(model))))
+                if drift is None:
+                    continue
+                if rows is not None:
+                    before = read_predictions(model, rows, len(rows))[:, k]
+                    drift = drift.on(compute_features(transformer, rows), before, np.ones(len(rows)))
+                found[k].append((self.candidates_[name].weight, forecast_error(drift, name_regressor(model))))
         forecasts = [_average_forecasts(parts, between[k]) if parts else None for k, parts in enumerate(found)]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _correct(self, blocks: list[Any]) -> tuple[Array, Array, Array]:
         """Return predictions, squared scales and the variance between the candidates, each of shape (m, K)."""
-        means, squares, shares = [], [], []
-        for name, (model, transformer, drifts) in self._parts.items():
+        means, squares = [], []
+        for model, transformer, drifts in self._parts.values():
             features = np.vstack([compute_features(transformer, Z) for Z in blocks])
-            before = np.vstack([read_predictions(model, Z, len(Z), len(drifts)) for Z in blocks])
-            mean, scale = before.copy(), np.full_like(before, np.nan)
+            mean = np.vstack([read_predictions(model, Z, len(Z), len(drifts)) for Z in blocks])
+            scale = np.full_like(mean, np.nan)
             for k, drift in enumerate(drifts):
                 if drift is not None:
-                    mean[:, k], scale[:, k] = drift.correct(features, before[:, k])
+                    mean[:, k], scale[:, k] = drift.correct(features, mean[:, k])
             means.append(mean)
             squares.append(np.square(scale))
-            shares.append(self.candidates_[name].weight)
+        shares = [self.candidates_[name].weight for name in self._parts]
         average = np.average(means, axis=0, weights=shares)
         between = np.average(np.square(np.array(means) - average), axis=0, weights=shares)
         return average, np.average(squares, axis=0, weights=shares) + between, between
@@ -361,9 +323,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             validate_data(self, Z, reset=reset, skip_check_array=True)
             if len(Z) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            complex_columns = [name for name, dtype in zip(Z.columns, Z.dtypes) if str(dtype).startswith("complex")]
-            if complex_columns:
-                raise ValueError(f"Complex data not supported, got column {complex_columns[0]!r}; drop it")
+            for name, dtype in zip(Z.columns, Z.dtypes):
+                if str(dtype).startswith("complex"):
+                    raise ValueError(f"Complex data not supported, got column {name!r}; drop it")
             return Z
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         several = getattr(Z, "ndim", 2) > 2  # rows of a network, for example images
@@ -446,25 +408,19 @@ def _average_forecasts(parts: list[tuple[float, LabelForecast]], between: float)
 
 
 def fit_outputs(
-    features: Array,
-    prediction: Array,
-    labels: Array,
-    counts: Array,
-    *,
-    smooth: bool = False,
-    label_weights: Array | None = None,
+    features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool = False, weights: Array | None = None
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
     """Return the drift of each output and its description, None for an output without labels.
 
     The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
     a linear model of the features is linear (``Drift.linear_weights``).
     """
-    if label_weights is None:
-        label_weights = _common_weights({"": prediction}, labels, counts)
+    if weights is None:
+        weights = _common_weights({"": prediction}, labels, counts)
     if not np.isfinite(labels).any():
         _check_number(0, 0.0)
     pairs = [
-        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth, label_weights[:, k])
+        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth, weights[:, k])
         if np.isfinite(labels[:, k]).any() else (None, None)
         for k in range(labels.shape[1])
     ]  # fmt: skip
@@ -485,15 +441,14 @@ def forecast_error(drift: Drift, name: str) -> LabelForecast:
 
 def _predict_all(models: dict[str, Any], blocks: list[Any], outputs: int) -> dict[str, Array]:
     """Return the predictions of all candidates for all rows."""
+    only = outputs if len(models) == 1 else None
     predictions = {
-        name: np.vstack([read_predictions(model, Z, len(Z), outputs if len(models) == 1 else None) for Z in blocks])
-        for name, model in models.items()
+        name: np.vstack([read_predictions(model, Z, len(Z), only) for Z in blocks]) for name, model in models.items()
     }
     widths = {name: values.shape[1] for name, values in predictions.items()}
     if len(set(widths.values())) > 1:
-        described = ", ".join(f"{name!r} {width}" for name, width in widths.items())
-        raise ValueError(f"all candidates must have the same number of outputs, got {described}")
-    if set(widths.values()) != {outputs}:
+        raise ValueError(f"all candidates must have the same number of outputs, got {widths}")
+    if outputs not in widths.values():
         raise ValueError(f"y must have one column for each of {widths.popitem()[1]} output(s), got {outputs}")
     return predictions
 

@@ -1,17 +1,15 @@
-"""Groups of source rows, such as patients or shops: the moments of folds, and the error on groups that were left out.
+"""Groups of source rows, such as patients or shops: the error on groups that were left out of the fit.
 
 Rows of one group are often similar. An error that is estimated from rows of the same groups is then too small for new
-groups. Whole groups are assigned to at most ``MAX_FOLDS`` folds in the order of their first appearance, so that batches
-in the same order have the same folds. The moments of the folds are sufficient to refit without each fold and to compute
-its error. Only the in-distribution error depends on groups: intervals do not cover how few groups there are.
+groups. The moments of folds of whole groups suffice to refit without each fold and to compute its error. Only the
+in-distribution error depends on groups: intervals do not cover how few groups there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,7 @@ MAX_FOLDS = 10
 
 @dataclass(frozen=True)
 class GroupFolds:
-    """Whole groups, such as patients or shops, in at most ``MAX_FOLDS`` folds, in the order of their first appearance.
+    """Whole groups in at most ``MAX_FOLDS`` folds, in the order of their first appearance, as batches need it.
 
     ``fold_of`` is the fold of each group by its name, ``moments`` are those of each fold, and ``rmse`` is the error on
     folds left out of the fit, per output; None for a single fold.
@@ -42,9 +40,11 @@ class GroupFolds:
         if len(self.moments) < 2:
             return self
         folds = list(self.moments.values())
+        before: list[Any] = [0, *accumulate(folds)]  # the sums of all folds before and after each one
+        after: list[Any] = [0, *accumulate(reversed(folds))]
         squares: Any = 0.0
-        for fold, others in zip(folds, sums_without_each(folds), strict=True):
-            errors = fold.subtract_prediction(*fit(others))
+        for fold, *others in zip(folds, before, reversed(after[:-1])):
+            errors = fold.subtract_prediction(*fit(sum(part for part in others if part)))
             squares = squares + np.square(errors.column_lengths()[fold.n_features :])
         return replace(self, rmse=np.sqrt(squares / sum(fold.weight for fold in folds)))
 
@@ -101,13 +101,13 @@ class UngroupedBatches:
 
 
 def check_groups(groups: Any, X: Any) -> list[str]:
-    """Return the name of each row's group; raise ValueError if they do not match the rows."""
+    """Return the name of each row's group; raise an error if they do not match the rows."""
     if kind_of(X) not in ("rows", "sparse", "torch"):
         raise TypeError(f"groups require rows in memory, got {type(X).__name__}; use partial_fit or fit_batches")
     return name_groups(groups, int(np.shape(X)[0]))
 
 
-def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
+def name_groups(groups: Any, n: int) -> list[str]:
     """Return the name of the group of each of n rows; equal numbers have the same name.
 
     >>> name_groups([1, 1.0, "a"], 3)
@@ -115,28 +115,16 @@ def name_groups(groups: Any, n: int, parameter: str = "groups") -> list[str]:
     """
     labels = np.asarray(groups, dtype=object)
     if labels.shape != (n,):
-        raise InputError(f"{parameter} must have one entry per row, got shape {labels.shape} for {n} rows")
+        raise InputError(f"groups must have one entry per row, got shape {labels.shape} for {n} rows")
     names, label_of = [], dict[str, Any]()
     for row, label in enumerate(labels):
         if not isinstance(label, Hashable) or is_missing(label):
-            raise InputError(f"{parameter} must be numbers or text, got {label!r} in row {row}; name a group for it")
+            raise InputError(f"groups must be numbers or text, got {label!r} in row {row}; name a group for it")
         is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
-        name = str(int(labels[row]) if is_whole else label)
-        if label_of.setdefault(name, label) != label:
+        names.append(str(int(labels[row]) if is_whole else label))
+        if label_of.setdefault(names[-1], label) != label:
             raise InputError(
-                f"{parameter} must have one type, got {name!r} both as a number and as text, first in row {row}; pass "
+                f"groups must have one type, got {names[-1]!r} both as a number and as text, first in row {row}; pass "
                 "[str(group) for group in groups] if they are the same group"
             )
-        names.append(name)
     return names
-
-
-def sums_without_each(parts: Sequence[Moments]) -> list[Moments]:
-    """Return for each part the sum of all other parts, in two passes.
-
-    >>> sums_without_each([1, 2, 4])
-    [6, 5, 3]
-    """
-    before = [None, *accumulate(parts[:-1], add)]
-    after = [*reversed(list(accumulate(reversed(parts[1:]), add))), None]
-    return [two if one is None else one if two is None else one + two for one, two in zip(before, after, strict=True)]

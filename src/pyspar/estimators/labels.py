@@ -17,11 +17,13 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from pyspar.core.moments import check_weights
 from pyspar.errors import warn
+from pyspar.estimators.groups import name_groups
 from pyspar.estimators.validation import is_missing
-from pyspar.sources import refuse_dates, refuse_extreme_weights, refuse_large, refuse_unread_tables
+from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
 from pyspar.text import format_number, list_some
 
 Array = NDArray[np.float64]
@@ -88,7 +90,7 @@ def rows_to_label(
     value, name = _one_value(read_predictions(model, Z, m))
     free = np.ones(m, dtype=bool)
     free[_read_positions(exclude, m)] = False
-    codes = _read_groups(groups, m)
+    codes = np.unique([""] * m if groups is None else name_groups(groups, m), return_inverse=True)[1]
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= free.sum():
         raise ValueError(f"n must be an integer from 1 to the {int(free.sum())} rows that can be labelled, got {n!r}")
     if isinstance(random_state, np.random.Generator):
@@ -124,7 +126,7 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     refuse_dates(name, y)
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
-    if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) == 1:
+    if str(getattr(y, "dtype", "")) == "object" and y.ndim == 1:
         y = np.array([np.nan if is_missing(label) else label for label in y], dtype=object)
     y = check_array(
         y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name=name
@@ -200,32 +202,25 @@ def describe_other_unit(prediction: Array, labels: Array, spread: float) -> str 
 
 def check_counts(sample_weight: Any, rows: int) -> Array:
     """Return the weights of rows: finite, not negative, not all zero."""
-    refuse_extreme_weights("sample_weight", sample_weight)
-    weights = _check_sample_weight(sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError("sample_weight must not be all zero; weights are counts of rows")
-    return np.asarray(weights)
+    if sample_weight is None:
+        return np.ones(rows)
+    return check_weights(sample_weight, rows)
 
 
 def check_model(model: Any) -> None:
     """Raise an error for a model that has no ``predict``, is a classifier or is not fitted."""
-    if isinstance(model, type) or not (hasattr(model, "predict") or is_network(model)):
+    if isinstance(model, type) or not (hasattr(model, "predict") or _is_network(model)):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"model must be a fitted regressor with predict, got {got}; fit one first")
-    refuse_classifier(model)
-    if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
-        check_is_fitted(model)
+    if isinstance(model, BaseEstimator):
+        if is_classifier(model):
+            got = name_regressor(model)
+            raise TypeError(f"model must be a regressor, got the classifier {got}; labels must be numbers")
+        if hasattr(model, "fit"):
+            check_is_fitted(model)
 
 
-def refuse_classifier(model: Any) -> None:
-    """Raise TypeError for a classifier, also in a pipeline or a search."""
-    if isinstance(model, BaseEstimator) and is_classifier(model):
-        raise TypeError(
-            f"model must be a regressor, got the classifier {name_regressor(model)}; labels must be numbers"
-        )
-
-
-def is_network(model: Any) -> bool:
+def _is_network(model: Any) -> bool:
     """Return whether a model is a torch module, without importing torch."""
     return not hasattr(model, "predict") and hasattr(model, "state_dict") and callable(model)
 
@@ -233,7 +228,7 @@ def is_network(model: Any) -> bool:
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Array:
     """Return the model's predictions of shape (rows, K). An array counts as the predictions themselves."""
     given = hasattr(model, "shape") and not hasattr(model, "predict")
-    values = model if given else _run_network(model, Z) if is_network(model) else model.predict(Z)
+    values = model if given else _run_network(model, Z) if _is_network(model) else model.predict(Z)
     prediction = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     name = "the predictions" if given else "model.predict"
     if prediction.dtype.kind not in "biufO":
@@ -381,24 +376,21 @@ def _stack(blocks: list[Any]) -> Any:
 
 def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:
     """Return labels by row position as an array. A row may have labels of some outputs only, with NaN for others."""
-    positions = [p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows]
-    if len(positions) < len(y):
-        unknown = [p for p in y if p not in set(positions)]
+    positions = {p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows}
+    if unknown := [p for p in y if p not in positions]:
         raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
-    several = bool(y) and np.ndim(next(iter(y.values()))) == 1
-    width = len(next(iter(y.values()))) if several else 1
-    labels = np.full((rows, width), np.nan)
+    shape = np.shape(next(iter(y.values()), 0.0))
+    labels = np.full((rows, *shape[:1]), np.nan)
     for position, label in y.items():
-        values = [label] if np.ndim(label) == 0 else list(label)
         if is_missing(label):
             continue
-        if len(values) != width:
-            raise ValueError(f"{name} must have {width} label(s) per row, got {label!r} for row {position}")
+        if np.shape(label) != shape:
+            raise ValueError(f"{name} must have labels of one shape, got {label!r} for row {position}")
         try:
-            labels[position] = [np.nan if is_missing(value) else value for value in values]
+            labels[position] = [np.nan if is_missing(value) else value for value in label] if shape else label
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must contain numbers, got {label!r} for row {position} ({error})") from None
-    return labels if several else labels[:, 0]
+    return labels
 
 
 def _spread_order(n: int) -> list[int]:
@@ -420,17 +412,6 @@ def _one_value(prediction: Array) -> tuple[Array, str]:
     centred = (prediction - prediction.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
     return np.asarray(centred @ vectors[:, -1]), "score of all outputs"
-
-
-def _read_groups(groups: Any, m: int) -> Positions:
-    if groups is None:
-        return np.zeros(m, dtype=np.intp)
-    names = list(groups)
-    missing = [i for i, name in enumerate(names) if is_missing(name)]
-    if len(names) != m or missing:
-        got = f"{len(names)}" if len(names) != m else f"a missing one in row {missing[0]}"
-        raise ValueError(f"groups must have one entry for each of {m} rows, got {got}")
-    return np.asarray(np.unique([str(name) for name in names], return_inverse=True)[1])
 
 
 def _read_positions(rows: Any, m: int) -> Positions:

@@ -1,4 +1,4 @@
-"""Adaptation, forecasts and intervals through pipelines, transformed labels and fitted searches.
+"""Adaptation and forecasts through pipelines, transformed labels and fitted searches, and categories they never saw.
 
 These functions accept a fitted :class:`BayesSpARRegressor` or :class:`SpARRegressor`, and a fitted scikit-learn
 ``Pipeline``, ``TransformedTargetRegressor``, ``GridSearchCV`` or other search that contains one, in any combination.
@@ -7,13 +7,16 @@ These functions accept a fitted :class:`BayesSpARRegressor` or :class:`SpARRegre
 from __future__ import annotations
 
 import copy
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,8 +25,7 @@ from pyspar.core.moments import Matrix, Moments
 from pyspar.errors import warn
 from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.correction import TargetCorrection
-from pyspar.estimators.unseen_categories import warn_of_unseen
-from pyspar.estimators.validation import check_level
+from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import list_some
 
@@ -41,7 +43,7 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
-    pipeline is unchanged.
+    pipeline is unchanged. With target labels, correct the adapted pipeline with :class:`TargetCorrection`.
 
     Parameters
     ----------
@@ -50,8 +52,7 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
         best estimator. If it compared values of a parameter that has no effect before adapting, such as ``alpha``, a
         SparWarning says so.
     Z : array or data frame
-        Target rows, as for the pipeline's ``predict``. With target labels, correct the adapted pipeline with
-        :class:`TargetCorrection`.
+        Target rows, as for the pipeline's ``predict``.
 
     Examples
     --------
@@ -99,13 +100,8 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     Forecast
         In the units of the labels that the model was fitted to. If y had two dimensions, a list with one forecast per
         output. For transformed labels the expected squared error is integrated over the distribution of each label. A
-        regressor that was corrected by target labels returns a ``LabelForecast``.
-
-    Warns
-    -----
-    SparWarning
-        If target rows have categories that a one-hot encoder of the pipeline has not seen. It encodes them as zeros or
-        as a rare category, and the forecast does not cover them.
+        regressor that was corrected by target labels returns a ``LabelForecast``. A SparWarning names categories that a
+        one-hot encoder of the pipeline has not seen, which the forecast does not cover.
 
     Examples
     --------
@@ -119,57 +115,13 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     True
     """
     part = find_regressor(model, Z)
-    warn_of_unseen(part.preprocessing, Z)
+    _warn_of_unseen(part.preprocessing, Z)
     forecasts: Forecast | list[Forecast] = part.regressor.expected_rmse(part.Z)
     if not part.transformers:
         return forecasts
     if isinstance(forecasts, list):
         raise TypeError("expected_rmse supports transformed labels with one dimension of y only, got two")
     return _in_units_of_labels(forecasts, part)
-
-
-def predict_interval(model: Any, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
-    """Return an interval for each row's label, from a regressor inside a pipeline.
-
-    The parameters are those of :func:`expected_rmse` and of :meth:`BayesSpARRegressor.predict_interval`. The ends for
-    transformed labels are transformed back, which keeps the probability of a monotone transformation.
-    A SparWarning reports rows with categories that an encoder has not seen, which the intervals do not cover.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from pyspar import BayesSpARRegressor
-    >>> from pyspar.estimators.pipelines import predict_interval
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 3))
-    >>> pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, X[:, 0] + rng.normal(size=50))
-    >>> low, high = predict_interval(pipe, X, level=0.8)
-    >>> low.shape, bool((low < high).all())
-    ((50,), True)
-    """
-    check_level(level)
-    part = find_regressor(model, Z)
-    warn_of_unseen(part.preprocessing, Z)
-    ends: tuple[Any, Any] = part.regressor.predict_interval(part.Z, level)
-    if not part.transformers:
-        return ends
-    low, high = (_transform_back(part, (ends[0] + ends[1]) / 2.0, end) for end in ends)
-    return np.minimum(low, high), np.maximum(low, high)
-
-
-def _transform_back(part: InnerRegressor, prediction: Any, end: Any) -> Any:
-    """Return an end of intervals in the units of the labels.
-
-    It is infinite if the transformation is not monotone, or not defined, between prediction and end: an interval of
-    1 / y that contains zero has no end on that side.
-    """
-    path = np.array([part.to_labels(prediction + share * (end - prediction)) for share in np.linspace(0.0, 1.0, 17)])
-    with np.errstate(invalid="ignore"):
-        steps = np.diff(path, axis=0)
-        first = np.where(np.isfinite(steps[0]), np.sign(steps[0]), np.sign(end - prediction))
-        is_monotone = np.isfinite(path).all(axis=0) & (steps * first >= 0.0).all(axis=0)
-    return np.where(is_monotone, path[-1], first * np.inf)
 
 
 @dataclass(frozen=True)
@@ -205,8 +157,15 @@ class InnerRegressor:
 
 def find_regressor(model: Any, Z: Any) -> InnerRegressor:
     """Return the regressor inside a fitted model, with the target as it receives it."""
-    layers = check_layers(model)
+    layers = list_layers(model)
     regressor = layers[-1]
+    if not isinstance(regressor, (AdaptableRegressor, TargetCorrection)):
+        raise TypeError(
+            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(regressor).__name__}; for "
+            "other regressors use pyspar.inspect(model, Z, source=(X, y))"
+        )
+    check_is_fitted(regressor)
+    _warn_of_lost_groups(layers)
     refuse_unread_tables(Z)
     transformers = tuple(layer.transformer_ for layer in layers if isinstance(layer, TransformedTargetRegressor))
     pipes = [layer for layer in layers if isinstance(layer, Pipeline)]
@@ -217,19 +176,6 @@ def find_regressor(model: Any, Z: Any) -> InnerRegressor:
         raise TypeError("Moments cannot be transformed by the earlier steps; pass the rows, or adapt the last step")
     preprocessing = Pipeline(steps)
     return InnerRegressor(regressor, preprocessing.transform(Z), preprocessing, transformers)
-
-
-def check_layers(model: Any) -> list[Any]:
-    """Return the layers of a fitted model; raise TypeError unless its regressor is one of ours."""
-    layers = list_layers(model)
-    if not isinstance(layers[-1], (AdaptableRegressor, TargetCorrection)):
-        raise TypeError(
-            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(layers[-1]).__name__}; for "
-            "other regressors use pyspar.inspect(model, Z, source=(X, y))"
-        )
-    check_is_fitted(layers[-1])
-    warn_of_lost_groups(layers)
-    return layers
 
 
 def replace_regressor(model: Any, regressor: Any) -> Any:
@@ -278,23 +224,18 @@ def _inner_model(model: Any) -> Any:
     return model.best_estimator_
 
 
-def warn_of_lost_groups(layers: list[Any]) -> None:
+def _warn_of_lost_groups(layers: list[Any]) -> None:
     """Warn if a search split its rows by groups, but the regressor inside was fitted without these groups."""
     splitters = [layer.cv for layer in layers if isinstance(layer, BaseSearchCV)]
-    if any(map(_needs_groups, splitters)) and getattr(layers[-1], "_folds", None) is None:
+    routings = [splitter.get_metadata_routing() for splitter in splitters if hasattr(splitter, "get_metadata_routing")]
+    needed = any(routing.split.requests.get("groups") for routing in routings)
+    if needed and getattr(layers[-1], "_folds", None) is None:
         warn(
             "the search split the source rows by groups, but scikit-learn did not pass the groups to the regressor, so "
             "the error at home and the forecasts are not those of new groups; pass the groups to "
             "pyspar.inspect(search, Z, source=(X, y), groups=groups), or fit the search with metadata routing and "
             "set_fit_request(groups=True) on the regressor",
         )
-
-
-def _needs_groups(splitter: Any) -> bool:
-    """Return whether a splitter of scikit-learn, such as GroupKFold, requires groups."""
-    if not hasattr(splitter, "get_metadata_routing"):
-        return False
-    return bool(splitter.get_metadata_routing().split.requests.get("groups"))
 
 
 def _warn_of_searches(layers: list[Any]) -> None:
@@ -325,8 +266,7 @@ def _in_units_of_labels(forecast: Forecast, part: InnerRegressor) -> Forecast:
     """
     before, after = _expected_squares(part)
     ratio = float(np.sqrt(after / before)) if before > 0.0 else 1.0
-    powers = dict.fromkeys(("rmse", "source_rmse", "model_rmse", "rmse_noiseless", "rmse_uncorrected"), 1)
-    powers |= dict.fromkeys(("variance", "noise"), 2)
+    powers = {"rmse": 1, "source_rmse": 1, "model_rmse": 1, "rmse_uncorrected": 1, "variance": 2, "noise": 2}
     changed: dict[str, Any] = {
         name: getattr(forecast, name) * ratio**power for name, power in powers.items() if hasattr(forecast, name)
     }
@@ -341,7 +281,8 @@ def _expected_squares(part: InnerRegressor) -> tuple[float, float]:
     The label of each row is a normal variable about its prediction. Rows whose prediction lies outside the domain of
     the transformation do not count.
     """
-    rows = _sample_rows(part.Z)
+    n = int(np.shape(part.Z)[0])
+    rows = _safe_indexing(part.Z, np.unique(np.linspace(0, n - 1, min(n, MAX_TRANSFORMED_ROWS)).round().astype(int)))
     prediction, scale = (np.asarray(of, dtype=np.float64) for of in part.regressor.predict(rows, return_std=True))
     original, squares = part.to_labels(prediction), np.zeros((2, len(prediction)))
     for side in (_NODES < 0.0, _NODES >= 0.0):
@@ -355,7 +296,86 @@ def _expected_squares(part: InnerRegressor) -> tuple[float, float]:
     return before, after
 
 
-def _sample_rows(rows: Any) -> Any:
-    """Return at most ``MAX_TRANSFORMED_ROWS`` evenly spaced rows."""
-    n = int(np.shape(rows)[0])
-    return _safe_indexing(rows, np.unique(np.linspace(0, n - 1, min(n, MAX_TRANSFORMED_ROWS)).round().astype(int)))
+# Unseen categories ----------------------------------------------------------------------------------------------------
+
+
+def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[str, Any] | None:
+    """Return the rows whose categories the one-hot encoders in fitted preprocessing did not see and yet accept.
+
+    They are encoded as zeros or as a rare category, so such a row looks like any other. The result has the number of
+    these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories of each column, the most
+    frequent first. It is None if there are none. Rows with weight zero are ignored.
+    """
+    has_weight = np.ones(1, dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
+    columns, is_unseen = dict[str, list[str]](), np.zeros(1, dtype=bool)
+    for name, values, is_new in _find_new_values(preprocessing, Z, None):
+        counted = is_new & has_weight
+        if counted.any():
+            is_unseen = is_unseen | counted
+            counts = Counter(map(str, values[counted]))
+            columns[name] = sorted(counts, key=lambda category: (-counts[category], category))
+    if not columns:
+        return None
+    total = np.broadcast_to(has_weight, is_unseen.shape).sum()
+    return {"rows": int(is_unseen.sum()), "total": int(total), "columns": columns}
+
+
+def _warn_of_unseen(preprocessing: Any, Z: Any) -> None:
+    if (unseen := find_unseen(preprocessing, Z)) is not None:
+        listed = "; ".join(f"{column} {list_some(names, 3)}" for column, names in list(unseen["columns"].items())[:3])
+        more = "; ..." if len(unseen["columns"]) > 3 else ""
+        warn(
+            f"{unseen['rows']:,} of {unseen['total']:,} rows have categories that do not occur in the source "
+            f"({listed}{more}); forecasts and intervals do not cover these rows"
+        )
+
+
+def _find_new_values(step: Any, Z: Any, names: Sequence[str] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield for each column with unseen categories its name, its values, and which of the values are unseen."""
+    if isinstance(step, Pipeline):
+        steps = [inner for inner in _inner_steps(step) if inner is not None and not isinstance(inner, str)]
+        while any(map(_has_encoder, steps)):  # steps after the last encoder are not computed
+            first, *steps = steps
+            yield from _find_new_values(first, Z, names)
+            if any(map(_has_encoder, steps)):
+                Z = first.transform(Z)
+    elif isinstance(step, FeatureUnion):
+        for inner in _inner_steps(step):
+            yield from _find_new_values(inner, Z, names)
+    elif isinstance(step, ColumnTransformer):
+        for _, inner, columns in step.transformers_:
+            if _has_encoder(inner):
+                yield from _find_new_values(inner, *_select_columns(step, Z, columns))
+    elif _has_encoder(step):
+        rows = np.asarray(Z, dtype=object)
+        names = getattr(step, "feature_names_in_", None) if names is None else names
+        if names is None or len(names) != len(step.categories_):
+            names = [f"x{j}" for j in range(len(step.categories_))]
+        for name, values, categories in zip(names, rows.T, step.categories_):
+            known = set(categories.tolist())
+            has_missing = any(map(is_missing, known))  # all kinds of missing values are one category
+            is_new = [value not in known and not (has_missing and is_missing(value)) for value in values]
+            yield str(name), values, np.array(is_new, dtype=bool)
+
+
+def _inner_steps(step: Any) -> list[Any]:
+    """Return the steps inside a Pipeline, FeatureUnion or fitted ColumnTransformer."""
+    return [part[1] for name in ("steps", "transformer_list", "transformers_") for part in getattr(step, name, ())]
+
+
+def _has_encoder(step: Any) -> bool:
+    """Return whether a step contains a fitted one-hot encoder that accepts unknown categories."""
+    if isinstance(step, OneHotEncoder):  # a column transformer does not fit an encoder that gets no columns
+        return step.handle_unknown != "error" and hasattr(step, "categories_")
+    return any(map(_has_encoder, _inner_steps(step)))
+
+
+def _select_columns(step: ColumnTransformer, Z: Any, columns: Any) -> tuple[Any, Sequence[str] | None]:
+    """Return the columns that one part of a column transformer receives, and their names if they have any."""
+    if isinstance(columns, str) or np.isscalar(columns):
+        columns = [columns]
+    if isinstance(columns, (list, np.ndarray)) and len(columns) and isinstance(columns[0], str):
+        return Z[list(columns)], list(columns)
+    names = getattr(step, "feature_names_in_", None)
+    selected = Z.iloc[:, columns] if hasattr(Z, "iloc") else np.asarray(Z, dtype=object)[:, columns]
+    return selected, None if names is None else [str(name) for name in np.asarray(names, dtype=object)[columns]]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import Adaptation, adapt, rule_at
+from pyspar.core.adapt import adapt, rule_at
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import (
     Noise,
@@ -25,8 +25,9 @@ from pyspar.core.regression import (
     units_of_features,
 )
 from pyspar.core.spectrum import Eigen
-from pyspar.estimators.base import ADAPTATION_ATTRIBUTES, AdaptableRegressor
+from pyspar.estimators.base import AdaptableRegressor
 from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
+from pyspar.text import list_some
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -93,25 +94,18 @@ class SpARRegressor(AdaptableRegressor):
 
     def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
         fit = fit_ols(source.moments, fit_intercept=bool(self.fit_intercept), noise=self.noise, eigen=eigen)
-        return {
-            "_fit": fit,
-            "rank_": fit.x.rank,
-            "sigma2_": per_output(fit.sigma2, source.y_ndim),
-            **_least_squares_weights(fit, fit.w_hat, source.y_ndim),
-        }
+        noise = {"_fit": fit, "rank_": fit.x.rank, "sigma2_": per_output(fit.sigma2, source.y_ndim)}
+        return {**noise, **_least_squares_weights(fit, fit.w_hat, source.y_ndim)}
 
     def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
         adaptation = adapt(self._fit, target, rule_at(self.alpha), eigen=eigen)
-        return {
-            "adaptation_": adaptation,
-            "_target_spread": target.spread_about(self._fit.x_mean),
-            **_least_squares_weights(self._fit, adaptation.w_proj, self._y_ndim),
-        }
+        found = {"adaptation_": adaptation, "_target_spread": target.spread_about(self._fit.x_mean)}
+        return {**found, **_least_squares_weights(self._fit, adaptation.w_proj, self._y_ndim)}
 
     def _prior(self, target_spread: Vector | None) -> Prior:
         """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
         centred, d, k = self._fit.centred, self.moments_.n_features, self.moments_.n_outputs
-        units = units_of_features(self.moments_, target_spread, "max", fit_intercept=centred, include_unseen=True)
+        units = units_of_features(self.moments_, target_spread, "max", fit_intercept=centred, unseen=True)
         return Prior(units, np.zeros((d, k)), np.zeros(k))
 
 
@@ -153,8 +147,8 @@ class BayesSpARRegressor(AdaptableRegressor):
     sigma2_, tau2_ : float or arrays of shape (K,)
         The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise can be zero as
         for :class:`SpARRegressor`.
-    evidence_ : Evidence
-        Both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
+    evidence_ : RidgePosterior
+        The fit: both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     adaptation_ : Adaptation
         Every number of the last adaptation, for the correction to the centre and features divided by ``units_``. Only
         set by ``adapt``.
@@ -185,13 +179,9 @@ class BayesSpARRegressor(AdaptableRegressor):
     _fit: RidgePosterior
 
     def __init__(
-        self,
-        prior_scale: PriorScale = "max",
-        centre: Any = None,
-        alpha: float | None = None,
-        *,
+        self, prior_scale: PriorScale = "max", centre: Any = None, alpha: float | None = None, *,
         fit_intercept: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.prior_scale = prior_scale
         self.centre = centre
         self.alpha = alpha
@@ -204,12 +194,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         moments, centred = source.moments, bool(self.fit_intercept)
         units = units_of_features(moments, None, self.prior_scale, fit_intercept=centred)
         fit = fit_ridge(moments, Prior(units, *read_centre(self.centre, source)), fit_intercept=centred, eigen=eigen)
-        return {
-            "_fit": fit,
-            "_prior_scale": self.prior_scale,
-            "rank_": fit.x.rank,
-            **_posterior_weights(fit, fit.w_hat, source.y_ndim),
-        }
+        found = {"_fit": fit, "_prior_scale": self.prior_scale, "rank_": fit.x.rank}
+        return {**found, **_posterior_weights(fit, fit.w_hat, source.y_ndim)}
 
     def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
         source, fit = self.moments_, self._fit
@@ -219,18 +205,10 @@ class BayesSpARRegressor(AdaptableRegressor):
             fit = fit_ridge(source, replace(fit.prior, units=units), fit_intercept=fit.centred, eigen=eigen)
         # A rule also decides along directions that only the source has, where the correction may be noise too.
         tests = self.alpha is not None
-        scaled = fit.prior.transform_target(target)
+        scaled = fit.prior.transform(target.without_outputs())
         adaptation = adapt(fit, scaled, rule_at(self.alpha), include_source_directions=tests, eigen=eigen)
-        return {
-            "adaptation_": adaptation,
-            "_target_spread": spread,
-            **_posterior_weights(fit, adaptation.w_proj, self._y_ndim),
-        }
-
-    def _set_head(self, weights: Matrix, adaptation: Adaptation, target: Moments) -> None:
-        """Replace the weights (K, D) by those of a network's head that was refitted for a target."""
-        changed = {"adaptation_": adaptation, "_adapted_to": target, "coef_": weights.reshape(np.shape(self.coef_))}
-        self._replace(ADAPTATION_ATTRIBUTES, changed)
+        found = {"adaptation_": adaptation, "_target_spread": spread}
+        return {**found, **_posterior_weights(fit, adaptation.w_proj, self._y_ndim)}
 
     def _before_adapting(self) -> Any:
         new = super()._before_adapting()
@@ -240,7 +218,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     def _prior(self, target_spread: Vector | None) -> Prior:
         """Return the prior for forecasts, in which features that are constant in the source have a scale too."""
         units = units_of_features(
-            self.moments_, target_spread, self._prior_scale, fit_intercept=self._fit.centred, include_unseen=True
+            self.moments_, target_spread, self._prior_scale, fit_intercept=self._fit.centred, unseen=True
         )
         return replace(self._fit.prior, units=units)
 
@@ -249,7 +227,7 @@ def _posterior_weights(fit: RidgePosterior, correction: Matrix, y_ndim: int) -> 
     """Return the attributes that an adaptation changes, for a correction to the prior's centre."""
     return {
         "units_": fit.prior.units,
-        "evidence_": fit.evidence,
+        "evidence_": fit,
         "sigma2_": per_output(fit.sigma2, y_ndim),
         "tau2_": per_output(fit.tau2, y_ndim),
         **linear_weights(*fit.prior.weights(fit, correction), y_ndim),
@@ -273,8 +251,8 @@ def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
         own_names = getattr(centre, "feature_names_in_", None)
     if own_names is not None and names is not None and list(own_names) != list(names):
         raise ValueError(
-            f"centre must have the source's columns in the same order, got {list(own_names)[:8]} for "
-            f"{list(names)[:8]}; refit the model, or reorder the weights"
+            f"centre must have the source's columns in the same order, got {list_some(own_names)} for "
+            f"{list_some(names)}; refit the model, or reorder the weights"
         )
     try:
         coef, intercept = np.asarray(weights, dtype=np.float64), np.asarray(offset, dtype=np.float64)

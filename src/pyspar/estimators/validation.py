@@ -15,16 +15,24 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyspar.core.moments import Matrix, Moments, Vector, column_names, column_norms, measured_eps, refuse_masked
+from pyspar.core.moments import (
+    ExtremeValues,
+    Matrix,
+    Moments,
+    Vector,
+    column_names,
+    column_norms,
+    measured_eps,
+    refuse_masked,
+)
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import warn
-from pyspar.sources import kind_of, moments_of, name_columns, refuse_dates, refuse_extreme_weights, refuse_large
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
 from pyspar.text import list_some
 
 Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""
-FLOATS = [np.float64, np.float32]
-SPARSE_FORMATS = ("csr", "csc")
+READ_OPTIONS: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
 
 SMALLEST_SIZE = 1e-13
 """Features below this share of the largest feature are too small for float64."""
@@ -92,8 +100,7 @@ def is_missing(value: Any) -> bool:
     (True, True, False, False)
     """
     is_equal: Any = value is not None and value == value
-    if hasattr(is_equal, "any"):
-        is_equal = bool(is_equal.any())
+    is_equal = bool(is_equal.any()) if hasattr(is_equal, "any") else is_equal
     return not isinstance(is_equal, bool) or not is_equal
 
 
@@ -125,47 +132,35 @@ def read_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True
 ) -> Source:
     """Validate labelled rows and compute their moments. Without ``reset`` the columns must be those of the fit."""
-    refuse_masked("X", X)
-    refuse_masked("y", y)
-    refuse_dates("features", X)
-    refuse_dates("y", y)
+    for name, values in (("features", X), ("y", y)):
+        refuse_masked("X" if values is X else name, values)
+        refuse_dates(name, values)
     if not reset and y is not None:
-        check_further_labels(estimator, y)
+        ndim, outputs, shape = estimator._y_ndim, estimator.moments_.n_outputs, tuple(np.shape(y))
+        if shape[1:] != (outputs,) * (ndim - 1):
+            expected = f"y must have {ndim} dimension(s) and {outputs} output(s), as in earlier batches"
+            raise ValueError(f"{expected}, got shape {shape}")
     kind = kind_of(X)
-    if kind != "dask":  # the weights of Dask rows are checked where they are computed
-        refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch"):
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         if not reset:
             check_columns(estimator, column_names(X), X.shape[-1], role="batch")
         moments = moments_of(X, y, sample_weight)
-        if moments.rows < min_rows:
-            raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
-        return Source(moments, int(y.ndim), _names_of(moments))
+        _check_min_rows(moments, min_rows)
+        return Source(moments, int(y.ndim), moments.names or None)
     eps, label_names = measured_eps(X), label_names_of(y)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
     # Moments.of detects NaN and infinity in its result; a separate check would cost one more pass over the rows.
+    options: Attributes = {"multi_output": True, "y_numeric": True, "ensure_min_samples": min_rows}
     with explain_text(X):
-        X, y = validate_data(
-            reader, X, y, reset=reset, dtype=FLOATS, multi_output=True, y_numeric=True,
-            ensure_min_samples=min_rows, ensure_all_finite=False, accept_sparse=SPARSE_FORMATS,
-        )  # fmt: skip
+        X, y = validate_data(reader, X, y, reset=reset, ensure_all_finite=False, **READ_OPTIONS, **options)
         y = np.asarray(y, dtype=np.float64)
     names = getattr(reader, "feature_names_in_", None)
-    with name_columns(names, label_names):
-        moments = _moments_in_memory(X, y, sample_weight, eps)
+    moments = _moments_in_memory(X, y, sample_weight, eps, names, label_names)
     counted = y if sample_weight is None else y[np.asarray(sample_weight, dtype=np.float64) > 0.0]
     label_range = np.stack([counted.min(axis=0), counted.max(axis=0)]).reshape(2, -1)
     return Source(moments, y.ndim, names, label_names, label_range)
-
-
-def check_further_labels(estimator: Any, y: Any) -> None:
-    """Raise ValueError if the labels of a further batch have another shape than those of earlier batches."""
-    ndim, outputs, shape = estimator._y_ndim, estimator.moments_.n_outputs, tuple(np.shape(y))
-    if shape[1:] != (outputs,) * (ndim - 1):
-        expected = f"y must have {ndim} dimension(s) and {outputs} output(s), as in earlier batches"
-        raise ValueError(f"{expected}, got shape {shape}")
 
 
 def label_names_of(y: Any) -> list[str] | None:
@@ -191,9 +186,13 @@ def read_batches(batches: Any) -> Source:
             yield batch
 
     moments = moments_of(checked_batches(), labelled=True)
-    if moments.rows < 2:
-        raise ValueError(f"Found {moments.rows} sample(s) while a minimum of 2 is required.")
-    return Source(moments, y_ndims[0], _names_of(moments))
+    _check_min_rows(moments, 2)
+    return Source(moments, y_ndims[0], moments.names or None)
+
+
+def _check_min_rows(moments: Moments, least: int) -> None:
+    if moments.rows < least:
+        raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {least} is required.")
 
 
 def read_moments(moments: Moments, *others: Any, y_ndim: int | None = None) -> Source:
@@ -204,11 +203,7 @@ def read_moments(moments: Moments, *others: Any, y_ndim: int | None = None) -> S
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
         raise ValueError(f"moments must be finite and have at least 2 rows, got {moments!r}")
-    return Source(moments, y_ndim or min(moments.n_outputs, 2), _names_of(moments))
-
-
-def _names_of(moments: Moments) -> Any:
-    return np.array(moments.names, dtype=object) if moments.names else None
+    return Source(moments, y_ndim or min(moments.n_outputs, 2), moments.names or None)
 
 
 def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
@@ -221,8 +216,6 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
             raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
         return Z
     kind = kind_of(Z)
-    if kind != "dask":
-        refuse_extreme_weights("sample_weight", sample_weight)
     if kind in ("dask", "torch", "batches"):
         refuse_dates("the target", Z)
         if kind == "batches" and sample_weight is not None:
@@ -234,16 +227,17 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
     if len(shape) == 2:
         check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
     eps = measured_eps(Z)
-    Z = check_rows(estimator, Z, "the target", ensure_all_finite=False, accept_sparse=SPARSE_FORMATS)
-    with name_target(), name_columns(getattr(estimator, "feature_names_in_", None)):
-        return _moments_in_memory(Z, None, sample_weight, eps)
+    Z = check_rows(estimator, Z, "the target", ensure_all_finite=False)
+    with name_target():
+        return _moments_in_memory(Z, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
 
 
-def _moments_in_memory(X: Any, y: Any, sample_weight: Any, eps: Any) -> Moments:
+def _moments_in_memory(X: Any, y: Any, weight: Any, eps: Any, names: Any, label_names: Any = None) -> Moments:
     """Return the moments of validated rows. A frame of sparse columns has become a sparse matrix."""
-    if kind_of(X) == "sparse":
-        return moments_of(X, y, sample_weight)
-    return Moments.of(X, y, sample_weight, eps=eps)
+    try:
+        return moments_of(X, y, weight) if kind_of(X) == "sparse" else Moments.of(X, y, weight, eps=eps)
+    except ExtremeValues as error:
+        raise ExtremeValues(error.place, *([] if known is None else known for known in (names, label_names))) from None
 
 
 @contextmanager
@@ -263,41 +257,34 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
     refuse_masked(name, X)
     refuse_dates(name, X)
     with explain_text(X):
-        return validate_data(estimator, X, reset=False, dtype=FLOATS, **options)
+        return validate_data(estimator, X, reset=False, **(READ_OPTIONS | options))
 
 
 def read_dense_rows(estimator: Any, X: Any) -> Matrix:
-    """Check rows in memory for intervals or labels, and return them as float64."""
+    """Check dense rows in memory for intervals, and return them as float64."""
     check_is_fitted(estimator)
-    refuse_other_than_rows("X", X, "intervals")
-    rows = np.asarray(check_rows(estimator, X), dtype=np.float64)
+    if kind_of(X) != "rows":
+        fix = "pass X.toarray()" if hasattr(X, "toarray") else "pass rows in memory"
+        raise TypeError(f"X must be an array or data frame for intervals, got {type(X).__name__}; {fix}")
+    rows = np.asarray(check_rows(estimator, X, accept_sparse=False), dtype=np.float64)
     refuse_large("X", rows)
     return rows
-
-
-def refuse_other_than_rows(name: str, rows: Any, use: str) -> None:
-    """Raise TypeError for sparse rows, batches, Moments and other data that are not dense rows in memory."""
-    if kind_of(rows) != "rows":
-        fix = f"pass {name}.toarray()" if hasattr(rows, "toarray") else "pass rows in memory"
-        raise TypeError(f"{name} must be an array or data frame for {use}, got {type(rows).__name__}; {fix}")
 
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
     """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
     fitted, expected = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
-    if fitted is not None and names:
-        source_names, target_names = set(fitted), set(names)
-        missing = [name for name in fitted if name not in target_names]
-        extra = [name for name in names if name not in source_names]
+    if fitted is not None and names and list(fitted) != list(names):
+        known, given = set(fitted), set(names)
+        missing, extra = [name for name in fitted if name not in given], [name for name in names if name not in known]
         if missing or extra:
             raise ValueError(
                 f"{role} has {width} columns, the source has {expected}: missing {list_some(missing)}, "
                 f"unexpected {list_some(extra)}"
             )
-        if list(fitted) != list(names):
-            raise ValueError(
-                f"{role} has the source's columns in a different order; use the order of estimator.feature_names_in_"
-            )
+        raise ValueError(
+            f"{role} has the source's columns in a different order; use the order of estimator.feature_names_in_"
+        )
     if width != expected:
         label = "; check whether the label is one of them" if width == expected + 1 else ""
         raise ValueError(
@@ -311,40 +298,37 @@ def explain_text(rows: Any) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        is_text = isinstance(error, ValueError)
-        known = ("could not convert string",) if is_text else ("float() argument must be", "could not be promoted by")
+        known = "could not convert string", "float() argument must be", "could not be promoted by"
         if not any(text in str(error) for text in known):
             raise
-        columns, content = _columns_of_text(rows), "text" if is_text else "other objects"
+        content = "text" if isinstance(error, ValueError) else "other objects"
+        columns = _columns_of_text(rows)
+        where = f" in {list_some(columns)}" if columns else ""
+        message = (
+            f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
+            "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
+            "regressor), or use the command spar adapt, which encodes text"
+        )
         if columns == []:
             message = f"y must contain numbers, got {content} ({error}); convert the labels to numbers first"
-        else:
-            where = f" in {list_some(columns)}" if columns else ""
-            message = (
-                f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
-                "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
-                "regressor), or use the command spar adapt, which encodes text"
-            )
-        raise (ValueError if is_text else TypeError)(message) from error
+        raise (ValueError if content == "text" else TypeError)(message) from error
 
 
 def _columns_of_text(rows: Any) -> list[str] | None:
     """Return the names of the columns that are not numeric; an empty list if all are, None without names."""
-    select = getattr(rows, "select_dtypes", None)
-    if select is not None:
-        return [str(c) for c in select(exclude=["number", "bool"]).columns]
+    if hasattr(rows, "select_dtypes"):
+        return [str(c) for c in rows.select_dtypes(exclude=["number", "bool"]).columns]
     if hasattr(rows, "schema") and hasattr(rows, "with_columns"):  # a data frame of polars
         return [name for name, dtype in rows.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
-    dtype = getattr(rows, "dtype", None)
-    return [] if (np.asarray(rows).dtype if dtype is None else dtype).kind in "biuf" else None
+    return [] if (rows if hasattr(rows, "dtype") else np.asarray(rows)).dtype.kind in "biuf" else None
 
 
 def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
-    weight, rows = moments.weight, moments.rows
-    if weight < MIN_COUNT * rows:
+    if moments.weight < MIN_COUNT * moments.rows:
+        count = f"{moments.weight:.6g}"
         warn(
-            f"The weights of the {role}'s {rows:,} rows sum to {weight:.6g}, so they count as {weight:.6g} rows. If "
+            f"The weights of the {role}'s {moments.rows:,} rows sum to {count}, so they count as {count} rows. If "
             "only their ratios matter, as with inverse-probability weights, multiply them by sum(w) / sum(w**2)."
         )
 
@@ -352,8 +336,7 @@ def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
 def warn_if_limited(fit: Fit) -> None:
     """Warn if least squares leaves no rows for the noise, or if the sizes of the features exceed float64's precision.
 
-    A small singular value may also be due to nearly dependent features of the same size. Standardising does not change
-    that, so the sizes of the features themselves are compared.
+    Small singular values may also be due to nearly dependent features, so the sizes of the features are compared.
     """
     if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
         warn(
@@ -361,10 +344,9 @@ def warn_if_limited(fit: Fit) -> None:
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features."
         )
-    lam = fit.x.lam
-    if not lam.size or lam[-1] >= SMALLEST_SIZE * lam[0]:
+    if not fit.x.rank or fit.x.lam[-1] >= SMALLEST_SIZE * fit.x.largest:
         return
-    sizes = column_norms((fit.x.V * (lam / lam[0])).T)
+    sizes = column_norms((fit.x.V * (fit.x.lam / fit.x.largest)).T)
     sizes = sizes[sizes > 0.0]
     if sizes.min() < SMALLEST_SIZE * sizes.max():
         warn(

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
-from pyspar.core.arrays import EPS64
+from pyspar.core.moments import EPS64
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, describe_batch, move_to_device
 

@@ -30,8 +30,7 @@ from pyspar.estimators.labels import (
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.pipelines import InnerRegressor, find_regressor, list_layers, output_names
-from pyspar.estimators.unseen_categories import find_unseen
+from pyspar.estimators.pipelines import InnerRegressor, find_regressor, find_unseen, list_layers, output_names
 from pyspar.estimators.validation import label_names_of
 from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
 from pyspar.report.shift_report import ColumnDrift, Direction, Finding, OutputReport, Shares, ShiftReport
@@ -123,7 +122,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
     in_memory = kind in ("rows", "sparse")
     predictions = [np.asarray(one.predict(rows)).reshape(-1, K) if in_memory else None for one in models]
     forecasts = [_as_list(one.expected_rmse(target)) for one in models]
-    drift, unseen = compare_columns(moments, target, names), _read_unseen(part.preprocessing, Z, sample_weight)
+    drift, unseen = compare_columns(moments, target, names), find_unseen(part.preprocessing, Z, sample_weight)
     is_new = all(column.is_constant for column in drift)  # nothing of the target occurs in the source
     outside = 1.0 if is_new else _outside_share(models[1], moments.spread[:D])
     on_target = Target(target.weight, measure_separation(moments, target), drift, outside, unseen)
@@ -253,7 +252,7 @@ def encode_rows(X: Any, Z: Any, columns: Any = None) -> tuple[Moments, Moments, 
     if is_frame(X):  # "numbers__area" is area, and "words__town_Bonn" is town
         known, plain = set(map(str, X.columns)), [name.partition("__")[2] for name in names]
         names = [name if name in known else name.rpartition("_")[0] for name in plain]
-    return moments, target, _read_names("columns", columns, names), _read_unseen(encoder, Z)
+    return moments, target, _read_names("columns", columns, names), find_unseen(encoder, Z)
 
 
 def _inspect_correction(model: Any, Z: Any) -> ShiftReport:
@@ -342,15 +341,6 @@ def _read_target_labels(y: Any, part: InnerRegressor, n_outputs: int, sample_wei
             raise InputError(f"y must have labels that can be transformed, got {labels[bad[0]]} in row {bad[0]}")
         labels = transformed
     return labels if sample_weight is None else np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
-
-
-def _read_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[str, Any] | None:
-    """Return the number of rows with categories that fitted preprocessing did not see, and the categories."""
-    unseen = None if preprocessing is None else find_unseen(preprocessing, Z, sample_weight)
-    if unseen is None or not unseen.rows:
-        return None
-    columns = {column.column: list(column.categories) for column in unseen.columns}
-    return {"rows": unseen.rows, "total": unseen.n_target, "columns": columns}
 
 
 def _as_list(values: Any) -> list[Any]:

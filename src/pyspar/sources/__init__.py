@@ -5,22 +5,19 @@ This module recognises the kind of data that a caller passes. One module per kin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.moments import VALUE_RANGE, ExtremeValues, Moments, column_names
+from pyspar.core.moments import VALUE_RANGE, Moments
 from pyspar.core.spectrum import Eigen
 from pyspar.text import list_some
 
 DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]
 
-MIN_WEIGHT, MAX_WEIGHT = 1e-150, 1e150
-"""The range of the largest weight. The square of a weight beyond it, or of its inverse, overflows float64."""
 _TIME_TYPES = ("date", "time", "period", "duration")
 """Prefixes of the names of date and duration types in numpy, pandas, polars and arrow."""
 
@@ -66,7 +63,13 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, labelled:
     if kind == "rows":
         return Moments.of(data, Y, sample_weight)
     if kind == "batches":
-        return _moments_of_any_batches(data, labelled=labelled)
+        stream = iter(data)
+        start = list(islice(stream, 1))
+        if start and kind_of(features_of_batch(start[0])) == "torch":
+            from pyspar.sources.torch import moments_of_loader as reduce_batches
+        else:
+            from pyspar.sources.stream import moments_of_batches as reduce_batches
+        return reduce_batches(chain(start, stream), labelled=labelled)
     if kind == "sparse":
         from pyspar.sources.sparse import moments_of_sparse as reduce_rows
     elif kind == "dask":
@@ -76,36 +79,13 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, labelled:
     return reduce_rows(data, Y, sample_weight)
 
 
-def _moments_of_any_batches(batches: Any, *, labelled: bool) -> Moments:
-    """Return the moments of batches of tensors or of other rows, depending on the first batch."""
-    stream = iter(batches)
-    start = list(islice(stream, 1))
-    stream = chain(start, stream)
-    if start and kind_of(features_of_batch(start[0])) == "torch":
-        from pyspar.sources.torch import moments_of_loader
-
-        return moments_of_loader(stream, labelled=labelled)
-    from pyspar.sources.stream import moments_of_batches
-
-    return moments_of_batches(stream, labelled=labelled)
-
-
-def linear_prediction(model: Any, X: Any, kind: DataKind) -> Any:
-    """Return the predictions of a linear model: lazy for a Dask collection, on the device for a tensor."""
-    refuse_dates("X", X)
-    columns, expected = X.shape[1] if len(X.shape) == 2 else None, model.n_features_in_
-    if columns != expected:
-        raise ValueError(f"X has {columns} features, but {type(model).__name__} is expecting {expected} features.")
-    source_names, names = getattr(model, "feature_names_in_", None), column_names(X)
-    if source_names is not None and names and list(source_names) != list(names):
-        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
-    if kind == "dask":
-        from pyspar.sources.dask import predict_dask
-
-        return predict_dask(X, model.coef_, model.intercept_)
-    from pyspar.sources.torch import predict_tensor
-
-    return predict_tensor(X, model.coef_, model.intercept_)
+def linear_prediction(X: Any, coef: Any, intercept: Any) -> Any:
+    """Return the predictions of linear weights: lazy for a Dask collection, on the device for a tensor."""
+    if kind_of(X) == "dask":
+        from pyspar.sources.dask import predict_dask as predict
+    else:
+        from pyspar.sources.torch import predict_tensor as predict
+    return predict(X, coef, intercept)
 
 
 def eigen_on_device_of(data: Any) -> Eigen | None:
@@ -139,7 +119,9 @@ def refuse_dates(name: str, values: Any) -> None:
         dated = [str(column) for column, dtype in zip(columns, values.dtypes) if _is_time(dtype)]
         contains_dates, where = bool(dated), f" in {list_some(dated)}"
     else:
-        contains_dates, where = _is_time(getattr(values, "dtype", None)) or _starts_with_time(values), ""
+        first = values[0] if isinstance(values, (list, tuple)) and values else values  # a list has no dtype
+        entries = first if isinstance(first, (list, tuple)) else [first]
+        contains_dates, where = any(_is_time(getattr(entry, "dtype", None)) for entry in entries), ""
     if contains_dates:
         raise TypeError(
             f"{name} must contain numbers, got dates or durations{where}; convert them to numbers first, for example "
@@ -154,48 +136,6 @@ def refuse_large(name: str, values: Any) -> None:
         raise ValueError(f"{name} must have values up to {VALUE_RANGE[1]:g}, got {largest:.3g}; rescale or drop them")
 
 
-def refuse_extreme_weights(name: str, weight: Any) -> None:
-    """Raise ValueError if the largest weight is so large or so small that its square overflows or underflows.
-
-    >>> refuse_extreme_weights("sample_weight", [1e-310, 0.0])
-    Traceback (most recent call last):
-    ValueError: sample_weight must have a maximum between 1e-150 and 1e+150, got 1e-310; divide all weights ...
-    """
-    if weight is None:
-        return
-    if hasattr(weight, "detach"):
-        largest = float(weight.max()) if weight.numel() else 0.0
-    else:
-        try:
-            largest = float(np.max(np.asarray(weight, dtype=np.float64), initial=0.0))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name} must contain one number per row: {error}") from None
-    # Weights that are all zero or not finite raise a more specific error later.
-    if 0.0 < largest < MIN_WEIGHT or MAX_WEIGHT < largest < np.inf:
-        raise ValueError(
-            f"{name} must have a maximum between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, got {largest:g}; divide all "
-            "weights by their maximum"
-        )
-
-
 def _is_time(dtype: Any) -> bool:
     name = (dtype.name if isinstance(dtype, np.dtype) else str(dtype)).lower()
     return name.startswith(_TIME_TYPES)
-
-
-def _starts_with_time(values: Any) -> bool:
-    """Return whether the first row of a list, which has no dtype, contains numpy dates."""
-    if not isinstance(values, (list, tuple)) or not values:
-        return False
-    first = values[0]
-    entries = first if isinstance(first, (list, tuple)) else [first]
-    return any(isinstance(getattr(entry, "dtype", None), np.dtype) and _is_time(entry.dtype) for entry in entries)
-
-
-@contextmanager
-def name_columns(features: Sequence[str] | None, outputs: Sequence[str] | None = None) -> Iterator[None]:
-    """Name the column in an error about extreme values. None is no names."""
-    try:
-        yield
-    except ExtremeValues as error:
-        raise error.describe(() if features is None else features, () if outputs is None else outputs) from None

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 import sys
-from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import need
-from pyspar.sources import kind_of, refuse_extreme_weights
+from pyspar.sources import kind_of
 
 _TREE_BRANCHES = 8
 """The number of Moments that one task adds."""
@@ -29,13 +25,25 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments
     level = [summarise(i, *parts) for i, parts in enumerate(blocks)]
     while len(level) > 1:
         level = [add(level[i : i + _TREE_BRANCHES]) for i in range(0, len(level), _TREE_BRANCHES)]
-    with _report_lost_cluster():
+    try:
         (moments,) = dask.compute(level[0])
-    if moments is None:
-        if sample_weight is not None:
-            raise WeightlessRows("the Dask collection must have at least one row with a positive weight, got none")
-        raise ValueError("the Dask collection must have at least one row, got none")
-    return moments  # type: ignore[no-any-return]
+    except CancelledError as error:
+        raise ConnectionError(
+            "the connection to the Dask scheduler was lost, and nothing was fitted or adapted; start the scheduler, "
+            "connect a new distributed.Client, and call the method again"
+        ) from error
+    except Exception as error:  # errors of the caller's own tasks are raised unchanged
+        distributed: Any = sys.modules.get("distributed")
+        if distributed is None or not isinstance(error, distributed.KilledWorker):
+            raise
+        raise ConnectionError(
+            f"the Dask workers that computed one block died {error.allowed_failures + 1} times, and nothing was fitted "
+            "or adapted; workers are often killed for memory: use smaller row blocks, or workers with more memory"
+        ) from error
+    if not isinstance(moments, Moments):
+        kind = ValueError if sample_weight is None else WeightlessRows
+        raise kind("the Dask collection must have at least one row with a positive weight, got none")
+    return moments
 
 
 def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
@@ -45,58 +53,32 @@ def predict_dask(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     return rows.map_blocks(lambda block: np.asarray(block) @ coef.T + intercept, dtype=np.float64, **shape)
 
 
-@contextmanager
-def _report_lost_cluster() -> Iterator[None]:
-    """Raise ConnectionError with a plain message if the scheduler or the workers of a cluster are lost.
+def _block_moments(number: int, X: Any, Y: Any, weight: Any) -> Moments | int:
+    """Return the moments of one block, or zero if it has no rows with a positive weight.
 
-    Errors of the caller's own tasks are raised unchanged.
-    """
-    try:
-        yield
-    except CancelledError as error:
-        raise ConnectionError(
-            "the connection to the Dask scheduler was lost, and nothing was fitted or adapted; start the scheduler, "
-            "connect a new distributed.Client, and call the method again"
-        ) from error
-    except Exception as error:
-        distributed: Any = sys.modules.get("distributed")
-        if distributed is None or not isinstance(error, distributed.KilledWorker):
-            raise
-        raise ConnectionError(
-            f"the Dask workers that computed one block died {error.allowed_failures + 1} times, and nothing was fitted "
-            "or adapted; workers are often killed for memory: use smaller row blocks, or workers with more memory"
-        ) from error
-
-
-def _block_moments(number: int, X: Any, Y: Any, weight: Any) -> Moments | None:
-    """Return the moments of one block, or None if all its weights are zero or it is empty.
-
-    For a joined frame, Y is a tuple for _split_frame.
+    For a joined frame, Y is the number of features, the number of outputs, and whether y has one dimension.
     """
     is_joined = isinstance(Y, tuple)
     if is_joined:
-        X, Y, weight = _split_frame(X, *Y)
-    if len(X) == 0:
-        return None
+        (d, k, is_flat), frame, X = Y, X, X.iloc[:, : Y[0]]
+        Y = frame.iloc[:, d : d + k].to_numpy() if k else None
+        Y = Y[:, 0] if Y is not None and is_flat else Y
+        weight = frame.iloc[:, d + k].to_numpy() if frame.shape[1] > d + k else None
     try:
-        refuse_extreme_weights("sample_weight", weight)
-        return Moments.of(X, Y, weight)
+        return Moments.of(X, Y, weight) if len(X) else 0
     except WeightlessRows:
-        return None
+        return 0
     except ValueError as error:
-        hint = (
-            "; rows and labels of frames are matched by their index" if is_joined and "Y must be" in str(error) else ""
-        )
+        hint = "; rows and labels of frames are matched by their index" if is_joined and "Y must" in str(error) else ""
         raise ValueError(f"row block {number}: {error}{hint}") from None
 
 
-def _add_moments(parts: list[Moments | None]) -> Moments | None:
-    nonempty = [part for part in parts if part is not None]
-    return functools.reduce(operator.add, nonempty) if nonempty else None
+def _add_moments(parts: list[Moments | int]) -> Moments | int:
+    return sum(part for part in parts if isinstance(part, Moments))
 
 
 def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
-    """Return the partitions of a frame joined with its labels and weights, with the arguments of _split_frame.
+    """Return the partitions of a frame joined with its labels and weights.
 
     Dask plans each collection separately, so the partitions of features and labels may differ. Joined columns have the
     same partitions.
@@ -108,42 +90,30 @@ def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
     return [(block, columns, None) for block in joined.to_delayed()]
 
 
-def _split_frame(frame: Any, features: int, outputs: int, is_flat: bool) -> tuple[Any, Any, Any]:
-    """Return X, y and weights of a joined frame, None for those that it does not contain."""
-    end = features + outputs
-    Y = frame.iloc[:, features:end].to_numpy() if outputs else None
-    weight = frame.iloc[:, end].to_numpy() if frame.shape[1] > end else None
-    return frame.iloc[:, :features], Y[:, 0] if Y is not None and is_flat else Y, weight
-
-
 def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
-    columns = [_row_blocks(part, name, X) for name, part in (("X", X), ("y", Y), ("sample_weight", weight))]
+    """Return delayed row blocks, with the chunks of X if the sizes are known."""
+    columns: list[Any] = []
+    chunks = _as_array(X).chunks[0]
+    for name, data in (("X", X), ("y", Y), ("sample_weight", weight)):
+        if data is None:
+            columns.append(None)
+            continue
+        if kind_of(data) != "dask":
+            raise TypeError(f"{name} must be a Dask collection because X is one, got {type(data).__name__}")
+        rows = _as_array(data)
+        own, total = sum(rows.chunks[0]), sum(chunks)
+        if not np.isnan(own + total) and rows.chunks[0] != chunks:
+            if own != total:
+                raise ValueError(f"X and {name} must have the same number of rows, got {total:,} and {own:,}")
+            rows = rows.rechunk({0: chunks})
+        columns.append(list(rows.to_delayed().ravel()))
     counts = {len(blocks) for blocks in columns if blocks is not None}
     if len(counts) != 1:
         raise ValueError(
             f"X, y and sample_weight must have the same row blocks, got {sorted(counts)} blocks; rechunk or "
             "repartition them"
         )
-    n = counts.pop()
-    return list(zip(*([None] * n if blocks is None else blocks for blocks in columns), strict=True))
-
-
-def _row_blocks(data: Any, name: str, X: Any) -> list[Any] | None:
-    """Return a collection as delayed row blocks, with the chunks of X if the sizes are known."""
-    if data is None:
-        return None
-    if kind_of(data) != "dask":
-        raise TypeError(f"{name} must be a Dask collection because X is one, got {type(data).__name__}")
-    rows = _as_array(data)
-    chunks = _as_array(X).chunks[0]
-    known = not any(np.isnan(size) for size in (*chunks, *rows.chunks[0]))
-    if known and sum(rows.chunks[0]) != sum(chunks):
-        raise ValueError(
-            f"X and {name} must have the same number of rows, got {sum(chunks):,} and {sum(rows.chunks[0]):,}"
-        )
-    if known and rows.chunks[0] != chunks:
-        rows = rows.rechunk({0: chunks})
-    return list(rows.to_delayed().ravel())
+    return list(zip(*(blocks or [None] * len(columns[0] or ()) for blocks in columns), strict=True))
 
 
 def _as_array(data: Any) -> Any:

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.moments import (
-    EPS64,
-    Block,
-    Moments,
-    check_rows,
-    fold_block,
-    gram_root,
-    measure_tails,
-    measured_eps,
-    refuse_extremes,
-)
+from pyspar.core.moments import EPS64, Block, Moments, check_rows, fold_block, gram_root, measured_eps
 
 BLOCK_BYTES = 64_000_000
 
@@ -30,8 +20,7 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None) -> Momen
     and directions that it does not resolve are measured again by a sparse product with these directions.
     """
     rows, Y, weight = check_rows(sp.csr_array(X), None if Y is None else np.asarray(Y, dtype=np.float64), sample_weight)
-    (n, d), k = rows.shape, Y.shape[1]
-    eps = np.full(d, measured_eps(rows))
+    (n, d), eps = rows.shape, np.full(rows.shape[1], measured_eps(rows))
     rows = rows.astype(np.float64)
     for name, values in (("X", rows.data), ("y", Y)):
         if not np.isfinite(values).all():
@@ -48,9 +37,9 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None) -> Momen
 
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            if n <= d + k:
-                dense = np.column_stack([np.ones(n), rows.toarray(), Y])
-                root = fold_block(np.zeros((0, 1 + d + k)), dense if weight is None else dense * sqrt_weight[:, None])
+            if n <= d + Y.shape[1]:
+                dense = np.column_stack([np.ones(n), rows.toarray(), Y]) * sqrt_weight[:, None]
+                root = fold_block(dense[:0], dense)
             else:
                 root = gram_root(blocks, d, shift, exact=bool(eps.min() <= EPS64))[0]
     except MemoryError:
@@ -60,7 +49,4 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None) -> Momen
         ) from None
     if not np.isfinite(root).all():
         raise ValueError("the squares of X or y overflow float64; rescale them")
-    total = (float(n), float(n)) if weight is None else (float(weight.sum()), float(weight @ weight))
-    moments = Moments(root, d, n, *total, eps, (), measure_tails(rows, weight))
-    refuse_extremes(moments)
-    return moments
+    return Moments.of_root(root, d, n, weight, eps)

@@ -1,8 +1,6 @@
 """Compute Moments of tensors. On a GPU the products are computed there, and only D x D numbers are copied.
 
-Tensors on the CPU share their memory with numpy arrays and are read as such. Rows on a GPU, and the features of a
-network, are added to ``TensorSums``: in float32 or a narrower dtype to a product in float64, in float64 to a root by
-QR, because rows that can be read only once must not lose digits.
+Tensors on the CPU share their memory with numpy arrays and are read as such.
 """
 
 from __future__ import annotations
@@ -14,36 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyspar.core.moments import (
-    EPS64,
-    OFFSET_LIMIT,
-    TAIL_ROWS,
-    Matrix,
-    Moments,
-    Vector,
-    WeightlessRows,
-    measure_tails,
-    refuse_extremes,
-    root_of_product,
-)
+from pyspar.core.moments import EPS64, Matrix, Moments, Vector, WeightlessRows, check_weights, root_of_product
 from pyspar.core.spectrum import Eigen
-from pyspar.sources import refuse_extreme_weights
-from pyspar.sources.stream import split_batch
+from pyspar.sources.stream import rows_per_block, split_batch
 
-_MIN_BLOCK_ROWS = 1000
-"""Batches are joined into blocks of at least this many rows, for efficient products."""
-_TILE_COLUMNS = 512
-_BLOCK_BYTES = {"cpu": 4_000_000, "cuda": 512_000_000}
+_BLOCK_BYTES = {"cpu": 64_000_000, "cuda": 512_000_000}
 
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
     """Return the moments of a tensor, computed on its device."""
-    X, Y, w = check_tensors(X, Y, sample_weight)
-    if X.is_cuda:
-        sums = TensorSums()
-        sums.add(X, Y, w)
-        return sums.moments()
-    return Moments.of(*_as_arrays(X, Y, w), eps=float(torch.finfo(X.dtype).eps))
+    sums = TensorSums()
+    sums.add(X, Y, sample_weight)
+    return sums.moments()
 
 
 def moments_of_loader(batches: Iterable[Any], *, labelled: bool) -> Moments:
@@ -59,25 +39,20 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool) -> Moments:
 
 
 class TensorSums:
-    """A running sum over rows ``[1 | X | Y]`` on one device: a product, or for float64 rows a root by QR.
+    """The moments of rows that are added batch by batch. Batches are joined into blocks for efficient products.
 
-    No more rows than columns are reduced by QR in any dtype. ``eps`` is the precision of the rows if it is coarser than
-    that of their dtype.
+    ``eps`` is the precision of the rows if it is coarser than that of their dtype.
     """
 
     def __init__(self, *, eps: float = EPS64) -> None:
         self.eps = eps
-        self.rows, self.weight, self.weight2 = 0, 0.0, 0.0
-        self.d, self.k = 0, 0
+        self.rows, self.weight, self.d, self.k = 0, 0.0, 0, 0
         self._held: list[tuple[Tensor, Tensor, Tensor | None]] = []
-        self._sample: list[tuple[Matrix, Vector]] = []  # some rows and weights, for skewness and kurtosis
-        self._exact = True
-        self._shift: Any = None
-        self._sum: Any = None
+        self._total: Moments | None = None
 
     def add(self, X: Any, Y: Any = None, sample_weight: Any = None) -> None:
-        """Add rows. They are held until there are enough of them for an efficient product."""
-        X, Y, w = check_tensors(X, Y, sample_weight)
+        """Add rows. They are held until there are enough of them for a block."""
+        X, Y, w = _check_tensors(X, Y, sample_weight)
         if self.d and (X.shape[1], Y.shape[1]) != (self.d, self.k):
             raise ValueError(
                 f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
@@ -89,9 +64,8 @@ class TensorSums:
             return
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
-        self.weight2 += float(len(X) if w is None else (w * w).sum())
-        self.eps = max(self.eps, float(torch.finfo(X.dtype).eps))
-        if sum(len(held[0]) for held in self._held) + len(X) > max(self.d + self.k, _MIN_BLOCK_ROWS):
+        limit = rows_per_block(1 + self.d + self.k, _BLOCK_BYTES.get(X.device.type, 64_000_000))
+        if sum(len(held[0]) for held in self._held) + len(X) >= limit:
             self._held.append((X, Y, w))
             self._add_held()
         else:  # copied, because a loader may reuse one tensor for all batches
@@ -100,99 +74,48 @@ class TensorSums:
     def moments(self) -> Moments:
         """Return the moments of all rows."""
         self._add_held()
-        if self._sum is None:
-            if self.d:
-                raise WeightlessRows("the tensors must have at least one row with a positive weight, got none")
-            raise ValueError("the tensors must have at least one row, got none")
-        if not bool(self._sum.isfinite().all()):
-            raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-        root = copy_to_numpy(self._sum) if self._exact else self._root_of_product()
-        rows, weights = (np.concatenate(part) for part in zip(*self._sample, strict=True))
-        moments = Moments(
-            root, self.d, self.rows, self.weight, self.weight2, np.full(self.d, self.eps),
-            tails=measure_tails(rows, weights),
-        )  # fmt: skip
-        refuse_extremes(moments)
-        return moments
+        if self._total is None:
+            kind = WeightlessRows if self.d else ValueError
+            raise kind("the tensors must have at least one row with a positive weight, got none")
+        return self._total
 
     def _add_held(self) -> None:
-        """Add the rows that are held, block by block."""
-        held, self._held = self._held, []
-        if not held:
+        if not self._held:
             return
-        X, Y, w = held[0]
-        if len(held) > 1:
-            X, Y = torch.cat([part[0] for part in held]), torch.cat([part[1] for part in held])
-            if any(part[2] is not None for part in held):
-                w = torch.cat([X.new_ones(len(x), dtype=torch.float64) if v is None else v for x, _, v in held])
-        if self._sum is None:
-            self._start(X, Y)
-        self._add_sample(X, w)
-        columns = 1 + self.d + self.k
-        # A block of QR has at least as many rows as columns, because each block factorises the root again.
-        step = max(_BLOCK_BYTES.get(X.device.type, 4_000_000) // (8 * columns), columns if self._exact else 1)
-        for start in range(0, len(X), step):
-            part = slice(start, start + step)
-            self._accumulate(X[part].double(), Y[part].double(), None if w is None else w[part])
-
-    def _add_sample(self, X: Tensor, w: Tensor | None) -> None:
-        step = -(-len(X) // TAIL_ROWS)
-        rows = copy_to_numpy(X[::step].double())
-        self._sample.append((rows, np.ones(len(rows)) if w is None else copy_to_numpy(w[::step])))
-        if len(self._sample) > 32:  # every second row of every second block
-            self._sample = [(rows[::2], weights[::2]) for rows, weights in self._sample[::2]]
-
-    def _start(self, X: Tensor, Y: Tensor) -> None:
-        self._exact = self.rows <= self.d + self.k or self.eps <= EPS64
-        sample = torch.cat([X[:1000].double(), Y[:1000].double()], dim=1)
-        mean, spread = sample.mean(dim=0), sample.std(dim=0, correction=0)
-        offset = mean.abs() > OFFSET_LIMIT * spread
-        offset[self.d :] = True
-        self._shift = torch.where(offset & torch.isfinite(mean), mean, torch.zeros_like(mean))
-        size = 1 + self.d + self.k
-        self._sum = torch.zeros((0 if self._exact else size, size), dtype=torch.float64, device=X.device)
-
-    def _accumulate(self, X: Tensor, Y: Tensor, w: Tensor | None) -> None:
-        border = torch.cat([torch.ones_like(X[:, :1]), Y], dim=1)
-        if not self._exact:
-            border[:, 1:] -= self._shift[self.d :]
-            if self._shift[: self.d].any():
-                X = X - self._shift[: self.d]
-        if w is not None:
-            X, border = X * w.sqrt()[:, None], border * w.sqrt()[:, None]
-        if self._exact:
-            block = torch.cat([border[:, :1], X, border[:, 1:]], dim=1)
-            self._sum = torch.linalg.qr(torch.cat([self._sum, block]), mode="r").R
-            return
-        # In column order [X | 1 | Y]. The product is symmetric: of X'X only tiles on and above the diagonal are filled.
-        for i in range(0, self.d, _TILE_COLUMNS):
-            rows = slice(i, min(i + _TILE_COLUMNS, self.d))
-            self._sum[rows, i : self.d].addmm_(X[:, rows].T, X[:, i:])
-        self._sum[self.d :, : self.d].addmm_(border.T, X)
-        self._sum[self.d :, self.d :].addmm_(border.T, border)
-
-    def _root_of_product(self) -> Matrix:
-        """Return the root of the product by Cholesky on the device; by numpy if the product is singular."""
-        d, full = self.d, self._sum.clone()
-        full[:d, :d] = full[:d, :d].triu() + full[:d, :d].triu(1).T
-        full[:d, d:] = full[d:, :d].T
-        order = [d, *range(d), *range(d + 1, len(full))]  # from [X | 1 | Y] to [1 | X | Y]
-        product = full[order][:, order]
-        weight, offset = product[0, 0], product[0, 1:]
-        scatter = product[1:, 1:] - torch.outer(offset, offset) / weight
-        lengths = scatter.diagonal().clamp(min=0.0).sqrt()
-        lengths = torch.where(lengths > 0, lengths, torch.ones_like(lengths))
-        factor, info = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
-        if int(info) != 0:
-            return root_of_product(copy_to_numpy(product), copy_to_numpy(self._shift))
-        root = torch.zeros_like(product)
-        root[0, 0] = weight.sqrt()
-        root[0, 1:] = weight.sqrt() * (self._shift + offset / weight)
-        root[1:, 1:] = factor * lengths
-        return copy_to_numpy(root)
+        Xs, Ys, ws = zip(*self._held, strict=True)
+        self._held = []
+        w = None
+        if any(part is not None for part in ws):
+            w = torch.cat([Y.new_ones(len(Y)) if part is None else part for Y, part in zip(Ys, ws, strict=True)])
+        X, Y = (Xs[0], Ys[0]) if len(Xs) == 1 else (torch.cat(Xs), torch.cat(Ys))
+        eps = max(self.eps, *(float(torch.finfo(part.dtype).eps) for part in Xs))
+        if X.is_cuda:
+            moments = moments_on_device(X, Y, w, eps)
+        else:
+            X = X if X.dtype in (torch.float32, torch.float64) else X.float()
+            moments = Moments.of(X.numpy(), Y.numpy(), None if w is None else w.numpy(), eps=eps)
+        self._total = moments if self._total is None else self._total + moments
 
 
-def check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Moments:
+    """Return the moments of a block of rows on its device: from a product, or by QR for float64 and for few rows."""
+    rows = torch.cat([torch.ones_like(Y[:, :1] if Y.shape[1] else X[:, :1].double()), X.double(), Y], dim=1)
+    if not bool(rows.isfinite().all()):
+        raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
+    shift = rows[:1000, 1:].mean(dim=0)
+    rows[:, 1:] -= shift
+    if w is not None:
+        rows *= w.sqrt()[:, None]
+    if eps <= EPS64 or len(rows) <= rows.shape[1]:
+        root = copy_to_numpy(torch.linalg.qr(rows, mode="r").R)
+        root[0, 1:] += root[0, 0] * copy_to_numpy(shift)
+    else:
+        root = root_of_product(copy_to_numpy(rows.T @ rows), copy_to_numpy(shift))
+    weight = None if w is None else copy_to_numpy(w)
+    return Moments.of_root(root, X.shape[1], len(X), weight, np.full(X.shape[1], eps))
+
+
+def _check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return X in a floating dtype, Y with two dimensions and the weights, all on the device of X."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got a tensor of shape {tuple(X.shape)}")
@@ -200,15 +123,13 @@ def check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, T
         raise ValueError("X and y must be real, got a complex tensor; complex data not supported")
     X = X.detach() if X.is_floating_point() else X.detach().double()
     Y = X.new_zeros((len(X), 0)) if Y is None else torch.as_tensor(Y, device=X.device).detach()
-    Y = Y.double()
-    Y = Y[:, None] if Y.ndim == 1 else Y
+    Y = (Y[:, None] if Y.ndim == 1 else Y).double()
     w = None if sample_weight is None else torch.as_tensor(sample_weight, device=X.device).double()
     if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
         shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
         raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
-    if w is not None and len(w) and not bool((w >= 0).all() & w.isfinite().all()):
-        raise ValueError("sample_weight must be finite and not negative, with at least one positive weight")
-    refuse_extreme_weights("sample_weight", w)
+    if w is not None and bool(w.any()):
+        check_weights(copy_to_numpy(w), len(X))
     return X, Y, w
 
 
@@ -236,8 +157,3 @@ def eigen_on(device: Any) -> Eigen:
         return copy_to_numpy(squares.flip(0)), copy_to_numpy(V.flip(1))
 
     return gram_eigen
-
-
-def _as_arrays(X: Tensor, Y: Tensor, w: Tensor | None) -> tuple[Any, Any, Any]:
-    X = X if X.dtype in (torch.float32, torch.float64) else X.float()
-    return X.numpy(), Y.numpy(), None if w is None else w.numpy()
