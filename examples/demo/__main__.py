@@ -151,8 +151,8 @@ def tell() -> tuple[list[str], dict[str, dict[str, float]]]:
         show_errors(first, "dollars"),
         forecast,
         f"2. The population stays, the instrument changes: {len(tablets.y)} tablets measured by one spectrometer are "
-        f"the source,\n{len(tablets.truth)} measured by another the target. `align` maps each wavelength of the second to "
-        "the first.\nRMSE of the active substance:",
+        f"the source,\n{len(tablets.truth)} measured by another the target. `align` maps each wavelength of the second "
+        "to the first.\nRMSE of the active substance:",
         show_errors(second, "mg"),
         warning,
         f"3. You do not know: ten labels choose between trained, SpAR and aligned, and correct the result.\n"
