@@ -29,7 +29,7 @@ from pyspar.text import count_noun, format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
-MIN_TARGET_ROWS, MAX_GATE_ROWS, MAX_SOURCE_ROWS, READ_BATCH = 10, 5_000, 10_000, 250
+MIN_TARGET_ROWS, MAX_GATE_ROWS, MAX_SOURCE_ROWS, READ_BATCH = 10, 2_000, 10_000, 250
 LEARNING_RATES, STEPS = (1e-3, 1e-2), 1600
 """The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
 FLOOR = 1e-6
@@ -90,7 +90,7 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 10,000 random rows are read from a plain ``DataLoader``.
+        file. At most 5,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
@@ -116,7 +116,7 @@ def align(
                 f"{type(model).__name__} has no normalisation layer with statistics or weights, so there is nothing to "
                 "align; map its inputs instead, with pyspar.ColumnAligner or for images one mean and spread per channel"
             )
-        summary = source if isinstance(source, SourceSummary) else net.summarize(source)
+        summary = source if isinstance(source, SourceSummary) else net.summarize(source, MAX_SOURCE_ROWS // 2)
         summary.check_head(net.head)
         outside, rows = net.count_outside(summary, target)
         p_value = summary.test_outside(outside, rows)
@@ -140,7 +140,7 @@ def summarize(
     """
     loader = _as_loader(loader, "source")
     with _prepare(model, loader, head, inputs, seed) as net:
-        return net.summarize(loader)
+        return net.summarize(loader, MAX_SOURCE_ROWS)
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ class Network:
                     raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values")
                 yield features
 
-    def summarize(self, source: Any) -> SourceSummary:
+    def summarize(self, source: Any, rows: int) -> SourceSummary:
         sums = FeatureSums(self.generator.initial_seed())
         with collect_outputs(find_layers(self.run.model)) as outputs:
-            for features in self.features(source, "source", rows=MAX_SOURCE_ROWS):
+            for features in self.features(source, "source", rows=rows):
                 sums.add(features)
         return sums.summary(self.head, outputs.joined())
 
