@@ -61,6 +61,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"pyspar {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
@@ -74,37 +75,61 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
-    "logo": {"text": "pyspar"},
+    "logo": {"text": "pyspar", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "back_to_top_button": True,
 }
-html_sidebars = {"index": [], "faq": [], "glossary": [], "changelog": []}
+html_sidebars = {"index": [], "api": [], "design": [], "changelog": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
 
-# The start page is plain Markdown, which code hosting sites can show. Its table of contents is added here.
-NAVIGATION = """
-```{toctree}
-:hidden:
-
-User guide <user-guide>
+# Pages are plain Markdown, which code hosting sites can show. The tables of contents are added here: the first page of
+# a section is its page in the header, and lists the others.
+SECTIONS = {
+    "index": """
+Start <install>
+Guide <tables>
 Gallery <gallery/index>
-API reference <api>
-Theory <theory>
+API <api>
+Theory <theorems>
 Evidence <evidence>
 Reproduction <paper>
-FAQ <faq>
-Glossary <glossary>
-Changelog <changelog>
 Design <design>
-```
-"""
+Changelog <changelog>""",
+    "install": """
+Installation <self>
+first-example
+what-stays-the-same""",
+    "tables": """
+Tables and pipelines <self>
+networks
+labels
+forecasts
+scale
+command-line
+recipes
+glossary""",
+    "theorems": """
+The paper's theorems <self>
+method
+alignment
+label-correction""",
+    "evidence": """
+Evidence <self>
+speed""",
+    "paper": """
+The paper <self>
+reproduction
+data
+methods""",
+}
 
 
 def add_navigation(app: object, page: str, source: list[str]) -> None:
-    """Add the table of contents to the start page."""
-    source[0] += NAVIGATION if page == "index" else ""
+    """Add its table of contents to the first page of a section."""
+    if page in SECTIONS:
+        source[0] += f"\n```{{toctree}}\n:hidden:\n{SECTIONS[page]}\n```\n"
 
 
 def skip_metadata_requests(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:

@@ -4,8 +4,8 @@
 A second camera: align a network
 ================================
 
-A network predicts the angle of a bar in small images. A second camera has less contrast, is brighter and adds noise. The
-bars are the same, so only the measurement changed. ``nn.align`` changes the normalisation layers of a copy of the
+A network predicts the angle of a bar in small images. A second camera has less contrast, is brighter and adds noise.
+The bars are the same, so only the measurement changed. ``nn.align`` changes the normalisation layers of a copy of the
 network until the features of the new images vary as those of the old ones. No labels are needed.
 
 If the population changed instead, aligning would do harm. A target inside the support of the source is left alone, as

@@ -64,12 +64,12 @@ for name, model in {"PLS": PLSRegression(3), "boosting": HistGradientBoostingReg
 # factory, with other samples, the mapping removes a real difference. Ten measured labels decide:
 # ``TargetCorrection({"trained": model, "aligned": aligned}).fit(Z_labelled, y_labelled)``.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained")
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.4, 5.6), layout="constrained")
 left.plot(wavelengths, X[:30].T, color="#888888", lw=0.6)
 left.plot(wavelengths, Z[:30].T, color="#0072B2", lw=0.6)
 left.set_xlabel("wavelength")
 left.set_ylabel("absorbance (grey: first instrument)")
-for place, (name, values) in enumerate(errors.items()):
+for place, values in enumerate(errors.values()):
     right.bar(place + np.array([-0.25, 0.0, 0.25]), values, width=0.22, color=["#888888", "#D55E00", "#0072B2"])
 right.set_xticks(range(len(errors)), errors)
 right.set_ylabel("RMSE: first instrument, second, aligned")

@@ -67,7 +67,7 @@ for name, (report, error) in results.items():
 # %%
 # * The random third is the control. Source and target cannot be distinguished, and the interval is narrow.
 # * Two targets differ from their source, so the intervals are wide. On real shifts of this kind, the error ranged from
-#   slightly smaller than at home to many times larger.
+#   slightly smaller than on the source to many times larger.
 # * The days of 2012 look like the days of 2011, so the interval is narrow again. But the hire system grew, and many
 #   more bicycles were hired on days of the same type. **The true error is far outside the interval.** No method that
 #   uses only the features can detect this. Ten labels are enough to detect and correct it: :ref:`the next example with

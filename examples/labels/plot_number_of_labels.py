@@ -13,8 +13,8 @@ How many labels are needed?
 * **patients**: the model was trained on the younger half of scikit-learn's diabetes patients and is used for the older
   half. The error changes little.
 
-These two shifts were chosen as examples of a large and of a small gain. The page :doc:`/labels` has the results of all
-data sets.
+These two shifts were chosen as examples of a large and of a small gain. The page :doc:`/evidence` has the results of
+all data sets.
 """
 
 # %%

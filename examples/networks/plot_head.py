@@ -96,7 +96,7 @@ for seed in range(3):
 # epochs with a large learning rate it reduces the error of two networks, and that of the third by less. With
 # early stopping the source labels do not show any error of the head, and ``adapt_head`` returns the network unchanged.
 # This is the intended behaviour: the method repairs a poor head and leaves a good head unchanged. On other data the
-# correction can also increase the error, as the :doc:`evidence </evidence>` show.
+# correction can also increase the error, as the page :doc:`/evidence` shows.
 
 BLUE, GREY = "#0072B2", "#888888"
 figure, axis = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

@@ -92,7 +92,7 @@ print(f"remove what SpAR chooses       : {removed.sum(axis=0).mean():.0f} direct
 # The error of SpAR is slightly lower than that of least squares, and much higher than that of the best set. SpAR
 # removes too many directions: with the default :math:`\alpha = 0.999` it keeps a direction only if the evidence is
 # strong, and 227 rows give little evidence about 65 weights. Removing every direction, which predicts the mean, has a
-# lower error in this example. The example :ref:`on alpha <example-alpha>` shows how the result depends on this choice.
+# lower error in this example.
 #
 # The figure shows both costs of each direction. Above the diagonal, keeping a direction costs more than removing it.
 # The colour shows how often SpAR removed it.

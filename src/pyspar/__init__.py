@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspar.report.inspect import inspect
     from pyspar.report.shift_report import ShiftReport
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "BayesSpARRegressor", "ColumnAligner", "InputError", "Moments", "ShiftReport", "SpARRegressor", "SparWarning",
     "TargetCorrection", "__version__", "adapt_pipeline", "align", "expected_rmse", "inspect", "load", "rows_to_label",

@@ -31,12 +31,6 @@ def first_example(names):
     assert all(1 / 1.25 < value < 1.25 for value in ratio.values())
 
 
-def mixed_columns(names):
-    assert names["errors"][1] > names["errors"][0]  # "Adapting does not reduce the error in this example"
-    assert names["inside"] > 0.9
-    assert (names["low"] < names["high"]).all()
-
-
 def any_model(names):
     def contains(name):
         report, error = names["results"][name]
@@ -51,19 +45,11 @@ def any_model(names):
     assert min(widths[1:3]) > max(widths[0], widths[3])  # shifts that are found have wider intervals
 
 
-def watch(names):
-    assert names["alarms"] == [7, 8]
-    assert names["labelled_states"][0].relation_changed
-    assert all(state.alarm for state in names["labelled_states"])
-    assert all(error > state.limits[0] for error, state in zip(names["errors"], names["states"], strict=True))
-    assert np.mean([error > 2 * state.limits[0] for error, state in zip(names["errors"], names["states"])]) > 0.5
-
-
 def correction(names):
     rmse, rest = names["rmse"], names["rest"]
     assert (~rest).sum() == 10
     assert rmse(names["truth"][rest], names["after"]) < 0.6 * rmse(names["truth"][rest], names["before"])
-    assert names["corrected"].drift_.p_value < 0.001
+    assert names["corrected"].drift_.probability > 0.99
     error = np.abs(names["truth"][rest] - names["after"])
     month = names["date"][rest]
     assert error[month > 8].mean() > error[month < 3].mean()  # autumn and winter
@@ -89,20 +75,8 @@ def theorem_1(names):
     assert risks["the best set"] < risks["everything"] < spar < risks["nothing (least squares)"]
 
 
-def alpha(names):
-    assert np.median(names["at_default"]) < 1 < names["at_default"].max()
-    flat = names["relative"][:, 20:51]  # alpha from 0.99 to 0.99999
-    assert np.median(np.ptp(flat, axis=1)) < 0.1
-
-
 def streams(names):
     assert names["difference"] < 1e-10
-
-
-def groups(names):
-    without, with_groups, truth = names["without"], names["with_groups"], names["truth"]
-    assert (with_groups > without).all()
-    assert abs(np.log(with_groups / truth).mean()) < abs(np.log(without / truth).mean())
 
 
 def row_intervals(names):
@@ -120,26 +94,29 @@ def number_of_labels(names):
     assert names["errors"]["patients"]["TargetCorrection"].max() > 1.0  # labels can harm
 
 
-def which_rows(names):
-    ratios = names["ratios"]
-    assert max(ratio.max() for ratio in ratios.values()) < 1.0  # "every draw reduces the error"
-    means = [ratio.mean() for ratio in ratios.values()]
-    assert f"{max(means) - min(means):.2f}" == "0.02"  # "on average the three ways differ by 0.02"
-    assert max(means) < names["first_days"]
+def camera(names):
+    errors = names["errors"]
+    assert errors["aligned"] < 0.7 * errors["second camera"]
+    assert names["result"].changed
+
+
+def instrument(names):
+    for first, second, aligned in names["errors"].values():
+        assert first < aligned < 0.5 * second
 
 
 CHECKS = {
     check.__name__: check
     for check in (
-        first_example, mixed_columns, any_model, watch, correction, head, figure_1, theorem_1, alpha, streams, groups,
-        row_intervals, number_of_labels, which_rows,
+        first_example, any_model, correction, head, figure_1, theorem_1, streams, row_intervals, number_of_labels,
+        camera, instrument,
     )
 }  # fmt: skip
 
 
 def test_every_example_has_a_check():
-    assert set(EXAMPLES) <= set(CHECKS)
-    assert len(EXAMPLES) >= 10
+    assert set(EXAMPLES) == set(CHECKS)
+    assert 8 <= len(EXAMPLES) <= 12
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

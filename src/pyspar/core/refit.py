@@ -6,7 +6,7 @@ refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 
-where r are the errors of the trained head. Four further steps make it safe. ``docs/derivations/method.md`` derives
+where r are the errors of the trained head. Four further steps make it safe. ``docs/method.md`` derives
 them.
 
 1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained

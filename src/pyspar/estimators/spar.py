@@ -1,6 +1,6 @@
 """SpARRegressor, the paper's method, and BayesSpARRegressor, its generalisation to a ridge posterior.
 
-``docs/derivations/method.md`` derives both, and the correction of a network's head, from one prior.
+``docs/method.md`` derives both, and the correction of a network's head, from one prior.
 """
 
 from __future__ import annotations
