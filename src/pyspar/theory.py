@@ -37,29 +37,10 @@ from pyspar.core.regression import OLSFit, RidgePosterior, fit_ols, fit_ridge, n
 from pyspar.core.spectrum import Spectrum, outside_share
 
 __all__ = [
-    "Adaptation",
-    "Moments",
-    "OLSFit",
-    "RidgePosterior",
-    "Spectrum",
-    "Terms",
-    "adapt",
-    "bias_terms",
-    "chi2_rule",
-    "fit_ols",
-    "fit_ridge",
-    "inclusion_probability",
-    "keep_rule",
-    "level_with_mle",
-    "ols_risk",
-    "oracle_rule",
-    "outside_share",
-    "projected_risk",
-    "spectral_inflation",
-    "terms_of",
-    "top_k_rule",
-    "variance_terms",
-]
+    "Adaptation", "Moments", "OLSFit", "RidgePosterior", "Spectrum", "Terms", "adapt", "bias_terms", "chi2_rule",
+    "fit_ols", "fit_ridge", "inclusion_probability", "keep_rule", "level_with_mle", "ols_risk", "oracle_rule",
+    "outside_share", "projected_risk", "spectral_inflation", "terms_of", "top_k_rule", "variance_terms",
+]  # fmt: skip
 
 
 def variance_terms(x: Spectrum, z: Spectrum, sigma2: Vector) -> Matrix:

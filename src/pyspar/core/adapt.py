@@ -137,42 +137,23 @@ def chi2_threshold(alpha: float, degrees: float = np.inf) -> float:
 class Adaptation:
     """Every number of one adaptation.
 
-    Attributes
-    ----------
-    w_hat, w_proj : arrays of shape (D, K)
-        The weights before and after the removal of S. For BayesSpARRegressor these are corrections to
-        the centre, for features divided by their scales.
-    removed : array of bool, of shape (directions, K)
-        The set S, one column per output.
-    terms : Terms
-        ``<w_hat, e_j>``, its standard deviation and ``lambda_z``, from which ``var`` and ``bias_hat`` follow.
-    x, z : Spectrum
-        Source and target about the same origin.
-    sigma2 : array of shape (K,)
-        The estimated variance of the label noise.
-    n_source, n_target : float
-        N and M.
-    mean_risk : array of shape (K,)
-        The contribution of the uncertain intercept to every risk below: ``M sigma^2 / N``, zero without an intercept.
-    scale : array of shape (K,), or 1
-        The factor by which the refit of a head scaled its change (:mod:`pyspar.core.refit`).
-    posterior : bool
-        Whether the terms are a posterior of the weights. If so, every risk below is an expectation given the data, and
-        removing a direction keeps its ``Var``. Otherwise the risks are the paper's, and it removes its ``Var``.
+    Risks are expected squared errors summed over the target. If ``posterior``, the terms are a posterior of the
+    weights, a risk is an expectation given the data, and removing a direction keeps its ``Var``. Otherwise the risks
+    are the paper's, and it removes its ``Var``.
     """
 
-    w_hat: Matrix
-    w_proj: Matrix
-    removed: Mask
+    w_hat: Matrix  # the weights (D, K); a correction to the centre, for scaled features, for BayesSpARRegressor
+    w_proj: Matrix  # the same after the removal of S
+    removed: Mask  # the set S, directions x outputs
     terms: Terms
-    x: Spectrum
+    x: Spectrum  # source and target about the same origin
     z: Spectrum
-    sigma2: Vector
-    n_source: float
-    n_target: float
-    mean_risk: Vector
+    sigma2: Vector  # the estimated variance of the label noise
+    n_source: float  # N
+    n_target: float  # M
+    mean_risk: Vector  # the part of every risk due to the intercept: M sigma^2 / N, zero without an intercept
     posterior: bool = False
-    scale: Vector | float = 1.0
+    scale: Vector | float = 1.0  # by which the refit of a head scaled its change
 
     @property
     def var(self) -> Matrix:

@@ -197,17 +197,10 @@ class Drift:
 
 
 def fit_drift(
-    features: Array,
-    prediction: Array,
-    labels: Array,
-    *,
-    target_features: Array,
-    target_prediction: Array,
-    counts: Array | None = None,
-    target_counts: Array | None = None,
-    smooth: bool = False,
+    features: Array, prediction: Array, labels: Array, *, target_features: Array, target_prediction: Array,
+    counts: Array | None = None, target_counts: Array | None = None, smooth: bool = False,
     label_weights: Array | None = None,
-) -> Drift:
+) -> Drift:  # fmt: skip
     """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
 
     The target rows usually include the labelled rows. A count of 2 stands for two equal rows. With ``smooth`` the drift

@@ -36,28 +36,16 @@ Interval = tuple[float, float]
 class Forecast:
     """The error that one model is expected to have on one target, for one output.
 
-    Attributes
-    ----------
-    name : str
-        The name of the model.
-    rmse : float
-        The median of the root mean squared error, as a scorer measures it, after shifts like this one: half of the
-        comparable real shifts had a larger error. ``float(forecast)`` returns it.
-    interval80, interval95 : pairs of float
-        Intervals that contained the error in at least 80 % and 95 % of comparable real shifts.
-    source_rmse : float
-        The expected error on new rows like those of the source (in-distribution).
-    model_rmse : float
-        The expected error if labels are linear in the features and their relation does not change. NaN for models
-        without such an expectation.
+    The median and the intervals are those of comparable real shifts: half of them had a larger error than ``rmse``, and
+    the intervals contained the error in at least 80 % and 95 % of them.
     """
 
     name: str
-    rmse: float
+    rmse: float  # as a scorer measures it; ``float(forecast)`` returns it
     interval80: Interval
     interval95: Interval
-    source_rmse: float = nan
-    model_rmse: float = nan
+    source_rmse: float = nan  # the expected error on new rows like those of the source (in-distribution)
+    model_rmse: float = nan  # the expected error if labels are linear in the features, also in the target; else NaN
 
     def __repr__(self) -> str:
         numbers = (f"{float(f'{number:.4g}'):,g}" for number in (self.rmse, *self.interval80, *self.interval95))

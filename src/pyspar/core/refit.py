@@ -35,41 +35,20 @@ from pyspar.core.spectrum import Eigen, Spectrum, default_cutoff, directions_abo
 
 @dataclass(frozen=True, eq=False)
 class HeadRefit:
-    """A refitted head.
+    """A refitted head."""
 
-    Attributes
-    ----------
-    weights, bias : arrays of shape (K, D) and (K,)
-        The new head. Outputs without a kept direction are those of the trained head.
-    kept : array of bool, of shape (directions, K)
-        The directions along which the trained weights change.
-    scale : array of shape (K,)
-        The factor by which the change was scaled down.
-    adaptation : Adaptation
-        Every number, for the change of the weights; ``adaptation.w_proj`` is the change.
-    directions : array of shape (any, D)
-        The directions above the cutoff, orthonormal, one per row.
-    """
-
-    weights: Matrix
+    weights: Matrix  # (K, D); outputs without a kept direction are those of the trained head
     bias: Vector
-    kept: Mask
-    scale: Vector
-    adaptation: Adaptation
-    directions: Matrix
+    kept: Mask  # the directions along which the trained weights change, (directions, K)
+    scale: Vector  # the factor by which the change was scaled down, (K,)
+    adaptation: Adaptation  # of the change of the weights, which is ``adaptation.w_proj``
+    directions: Matrix  # those above the cutoff, orthonormal, one per row
 
 
 def refit_head(
-    source: Moments,
-    target: Moments,
-    w0: Matrix,
-    b0: Vector | None = None,
-    *,
-    alpha: float = 0.999,
-    cutoff: float | None = None,
-    error_roots: tuple[Matrix, ...] = (),
-    eigen: Eigen | None = None,
-) -> HeadRefit:
+    source: Moments, target: Moments, w0: Matrix, b0: Vector | None = None, *, alpha: float = 0.999,
+    cutoff: float | None = None, error_roots: tuple[Matrix, ...] = (), eigen: Eigen | None = None,
+) -> HeadRefit:  # fmt: skip
     """Return the refitted head for the trained weights ``w0`` (K, D) and biases ``b0`` (K,), which stay as they are.
 
     ``source`` are the moments of the head's inputs and their labels, ``target`` those of its inputs on the target.

@@ -26,16 +26,6 @@ MAX_CUTOFF = 1e-3
 class Spectrum:
     """The singular values of a data matrix, descending, and their right singular vectors.
 
-    Attributes
-    ----------
-    lam : array of shape (rank,)
-        The singular values; all positive.
-    V : array of shape (D, rank)
-        Column j is the direction of ``lam[j]``.
-    rounding : array of shape (D,), or zero
-        The bound on the rounding error of each column. The rounding error of a combination ``e`` of columns is at most
-        ``|e|' rounding``.
-
     Examples
     --------
     >>> import numpy as np
@@ -44,9 +34,9 @@ class Spectrum:
     (array([3., 2.]), 2)
     """
 
-    lam: Vector
-    V: Matrix
-    rounding: Vector | float = 0.0
+    lam: Vector  # all positive
+    V: Matrix  # column j is the direction of lam[j]
+    rounding: Vector | float = 0.0  # at most, of each column; that of a combination e of columns: |e|' rounding
 
     @classmethod
     def of(cls, data: Any) -> Spectrum:

@@ -124,11 +124,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to a target, in place. Target labels are for :class:`pyspar.TargetCorrection`.
 
-        Parameters
-        ----------
-        Z : array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), batches, or Moments
-            Target rows with the source's columns. Batches are an iterable of row blocks.
-        sample_weight : array of shape (m,), optional
+        Z has the source's columns: an array, data frame, sparse matrix, Dask collection or tensor of shape (m, D), an
+        iterable of such row blocks, or Moments. ``sample_weight`` has the shape (m,).
         """
         check_is_fitted(self)
         self._validate_params()
@@ -140,17 +137,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict with the current weights.
 
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D)
-        return_std : bool, default False
-            Also return the standard deviation of each label about its prediction: the half-width of
-            ``predict_interval`` at level 0.9 over that of a standard normal variable.
-
-        Returns
-        -------
-        array of shape (n,), or (n, K) if y had two dimensions; a pair of such arrays with ``return_std``
-            For a Dask collection a lazy Dask array, for a tensor a tensor on its device.
+        The result has the shape (n,), or (n, K) if y had two dimensions. For a Dask collection it is a lazy Dask array,
+        for a tensor a tensor on its device. With ``return_std``, also return the standard deviation of each label about
+        its prediction: the half-width of ``predict_interval`` at level 0.9 over that of a standard normal variable.
         """
         check_is_fitted(self)
         validation.check_boolean("return_std", return_std)
@@ -167,14 +156,10 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability.
 
-        It is symmetric about the prediction. Its half-width is the scale of the row's label (noise, uncertain weights,
-        and the distance of the current weights from the posterior mean) times a factor that was calibrated on real
-        shifts, and that depends on the separation of the source and the target of the last ``adapt``.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, D)
-        level : float in (0, 1), default 0.9
+        X is an array or a data frame. The interval is symmetric about the prediction. Its half-width is the scale of
+        the row's label (noise, uncertain weights, and the distance of the current weights from the posterior mean)
+        times a factor that was calibrated on real shifts, and that depends on the separation of the source and the
+        target of the last ``adapt``.
         """
         validation.check_level(level)
         rows = validation.read_dense_rows(self, X)
@@ -199,17 +184,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         calibrated on real shifts. Theorems 1 and 2 of the paper are
         ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
 
-        Parameters
-        ----------
-        Z : same types as for ``adapt``, optional
-            By default the target of the last ``adapt``, unless the regressor was saved since.
-        sample_weight : array of shape (m,), optional
-
-        Returns
-        -------
-        Forecast
-            ``float(forecast)`` is the median of the RMSE on noisy labels. A list with one forecast per output if y had
-            two dimensions.
+        Z is a target as for ``adapt``, by default that of the last ``adapt``, unless the regressor was saved since.
+        ``float(forecast)`` is the median of the RMSE on noisy labels. If y had two dimensions, return a list with one
+        forecast per output.
         """
         check_is_fitted(self)
         if Z is None and not hasattr(self, "_adapted_to"):

@@ -154,8 +154,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     Notes
     -----
-    All labels are used. A label that is too far from the others gets a smaller weight (``drift_.label_weights``), with
-    a warning if the weight is below 0.01 %.
+    A label that is too far from the others gets a smaller weight, with a warning if it is below 0.01 %.
 
     Examples
     --------
@@ -194,14 +193,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Parameters
         ----------
         Z : array or data frame of shape (m, D)
-            Target rows, as for the model's ``predict``.
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``, or
             ``{3: [1.7, nan]}`` with several outputs. Labels are matched to rows by position. If Z and y have a pandas
             index, it must be the same.
         sample_weight : array of shape (m,), optional
-            Counts of rows: a weight of 2 is the same as two copies of the row. The result depends on their sum, so
-            weights of which only the ratios matter, such as inverse probabilities, must be divided by their mean.
+            Counts of rows: a weight of 2 is the same as two copies of the row. Weights of which only the ratios matter,
+            such as inverse probabilities, must be divided by their mean.
         unlabelled : array or data frame, optional
             More rows of the target. All rows of the target determine its means and spreads, and the expected error.
         """

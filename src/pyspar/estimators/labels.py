@@ -65,10 +65,9 @@ def rows_to_label(
     model : fitted regressor, torch module, or array of predictions of shape (m,) or (m, K)
         For several outputs, the first principal component of their standardised predictions is used.
     Z : array, sparse matrix or data frame of shape (m, D)
-        Target rows, as for the model's ``predict``.
     n : int, default 10
     groups : array of shape (m,), optional
-        The group of each row. No group gets a second row before every other group with rows left has one, and so on.
+        No group gets a second row before every other group with rows left has one, and so on.
     exclude : iterable of row positions, or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     random_state : int, RandomState, Generator or None, default 0

@@ -45,14 +45,9 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
     pipeline is unchanged. With target labels, correct the adapted pipeline with :class:`TargetCorrection`.
 
-    Parameters
-    ----------
-    pipe : Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these
-        The innermost regressor is a :class:`BayesSpARRegressor` or :class:`SpARRegressor`. A search is replaced by its
-        best estimator. If it compared values of a parameter that has no effect before adapting, such as ``alpha``, a
-        SparWarning says so.
-    Z : array or data frame
-        Target rows, as for the pipeline's ``predict``.
+    ``pipe`` is a Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around a
+    :class:`BayesSpARRegressor` or :class:`SpARRegressor`. A search is replaced by its best estimator. If it compared
+    values of a parameter that has no effect before adapting, such as ``alpha``, a SparWarning says so.
 
     Examples
     --------
@@ -87,21 +82,14 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
 def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     """Forecast the RMSE on a target without labels, of a regressor inside a pipeline.
 
-    Parameters
-    ----------
-    model : fitted BayesSpARRegressor, SpARRegressor or TargetCorrection
-        Or a Pipeline, TransformedTargetRegressor or search with one. For other regressors use :func:`pyspar.inspect`
-        with ``source=(X, y)``.
-    Z : array or data frame
-        Target rows, as for the ``predict`` of the model.
+    ``model`` is a fitted BayesSpARRegressor, SpARRegressor or TargetCorrection, or a Pipeline,
+    TransformedTargetRegressor or search with one. For other regressors use :func:`pyspar.inspect` with
+    ``source=(X, y)``. Z are target rows, as for the model's ``predict``.
 
-    Returns
-    -------
-    Forecast
-        In the units of the labels that the model was fitted to. If y had two dimensions, a list with one forecast per
-        output. For transformed labels the expected squared error is integrated over the distribution of each label. A
-        regressor that was corrected by target labels returns a ``LabelForecast``. A SparWarning names categories that a
-        one-hot encoder of the pipeline has not seen, which the forecast does not cover.
+    The forecast is in the units of the labels that the model was fitted to. If y had two dimensions, it is a list with
+    one per output. For transformed labels the expected squared error is integrated over the distribution of each label.
+    A regressor that was corrected by target labels returns a ``LabelForecast``. A SparWarning names categories that a
+    one-hot encoder of the pipeline has not seen, which the forecast does not cover.
 
     Examples
     --------

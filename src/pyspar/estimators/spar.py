@@ -42,24 +42,19 @@ class SpARRegressor(AdaptableRegressor):
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
-        is the same with the quantile of F(1, N - rank) instead of chi-squared. With "exact", ``alpha`` is for every N
-        the probability of removing a direction whose true weight is zero. With "mle" that probability is smaller, for
-        example 0.996 for N = 100 and 20 directions, and 0.869 for N = 40 and 30 directions, of which the intercept is
-        one. See ``pyspar.theory.level_with_mle``.
+        is the same with the quantile of F(1, N - rank) instead of chi-squared, so that ``alpha`` is for every N the
+        probability of removing a direction whose true weight is zero. With "mle" that probability is smaller if N is
+        small (``pyspar.theory.level_with_mle``).
 
     Attributes
     ----------
-    coef_, intercept_
-        The current weights, shaped as those of scikit-learn's ``LinearRegression``.
-    coef_source_, intercept_source_
-        The weights before adapting.
+    coef_, intercept_, coef_source_, intercept_source_
+        The current weights and those before adapting, shaped as in scikit-learn's ``LinearRegression``.
     sigma2_ : float or array of shape (K,)
         The estimated variance of the label noise. It is zero if the residual does not exceed the rounding error of the
         features at their precision, which for float16 and float32 can be larger than the noise.
-    rank_ : int
-        The rank of the source.
-    moments_ : Moments
-        The summary of the source. The rows are not stored.
+    rank_, moments_ : int and Moments
+        The rank and the summary of the source. The rows are not stored.
     adaptation_ : Adaptation
         Every number of the last adaptation. Only set by ``adapt``.
     n_features_in_, feature_names_in_
@@ -145,13 +140,11 @@ class BayesSpARRegressor(AdaptableRegressor):
     units_ : array of shape (D,)
         The scale of each feature for the current weights; zero for a feature that does not vary.
     sigma2_, tau2_ : float or arrays of shape (K,)
-        The variances of the label noise and of a weight (in ``units_``) by maximum evidence. The noise can be zero as
-        for :class:`SpARRegressor`.
+        The variances of the label noise and of a weight (in ``units_``) by maximum evidence.
     evidence_ : RidgePosterior
         The fit: both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     adaptation_ : Adaptation
-        Every number of the last adaptation, for the correction to the centre and features divided by ``units_``. Only
-        set by ``adapt``.
+        Of the correction to the centre, for features divided by ``units_``. Only set by ``adapt``.
 
     Examples
     --------

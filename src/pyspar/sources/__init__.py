@@ -6,6 +6,7 @@ This module recognises the kind of data that a caller passes. One module per kin
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import chain, islice
 from typing import Any, Literal
 
@@ -65,36 +66,27 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, labelled:
     if kind == "batches":
         stream = iter(data)
         start = list(islice(stream, 1))
-        if start and kind_of(features_of_batch(start[0])) == "torch":
-            from pyspar.sources.torch import moments_of_loader as reduce_batches
-        else:
-            from pyspar.sources.stream import moments_of_batches as reduce_batches
-        return reduce_batches(chain(start, stream), labelled=labelled)
-    if kind == "sparse":
-        from pyspar.sources.sparse import moments_of_sparse as reduce_rows
-    elif kind == "dask":
-        from pyspar.sources.dask import moments_of_dask as reduce_rows
-    else:
-        from pyspar.sources.torch import moments_of_tensors as reduce_rows
-    return reduce_rows(data, Y, sample_weight)
+        is_torch = start and kind_of(features_of_batch(start[0])) == "torch"
+        name = "torch.moments_of_loader" if is_torch else "stream.moments_of_batches"
+        return _find(name)(chain(start, stream), labelled=labelled)  # type: ignore[no-any-return]
+    name = {"sparse": "moments_of_sparse", "dask": "moments_of_dask", "torch": "moments_of_tensors"}[kind]
+    return _find(f"{kind}.{name}")(data, Y, sample_weight)  # type: ignore[no-any-return]
+
+
+def _find(name: str) -> Any:
+    """Return a function of one of the modules, which are imported when they are needed."""
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"pyspar.sources.{module}"), function)
 
 
 def linear_prediction(X: Any, coef: Any, intercept: Any) -> Any:
     """Return the predictions of linear weights: lazy for a Dask collection, on the device for a tensor."""
-    if kind_of(X) == "dask":
-        from pyspar.sources.dask import predict_dask as predict
-    else:
-        from pyspar.sources.torch import predict_tensor as predict
-    return predict(X, coef, intercept)
+    return _find("dask.predict_dask" if kind_of(X) == "dask" else "torch.predict_tensor")(X, coef, intercept)
 
 
 def eigen_on_device_of(data: Any) -> Eigen | None:
     """Return the function that solves eigenproblems on the GPU of a tensor; None for other data."""
-    if not getattr(data, "is_cuda", False):
-        return None
-    from pyspar.sources.torch import eigen_on
-
-    return eigen_on(data.device)
+    return _find("torch.eigen_on")(data.device) if getattr(data, "is_cuda", False) else None
 
 
 def refuse_unread_tables(data: Any) -> None:

@@ -20,7 +20,7 @@ def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments
     """Return the moments of a Dask array or frame, computed with the current scheduler or cluster."""
     dask: Any = need("dask", "dask")
     summarise, add = dask.delayed(_block_moments, pure=True), dask.delayed(_add_moments, pure=True)
-    are_frames = all(part is None or _is_frame(part) for part in (X, Y, sample_weight))
+    are_frames = all(part is None or hasattr(part, "to_dask_array") for part in (X, Y, sample_weight))
     blocks = (_blocks_of_frame if are_frames else _blocks_of_arrays)(X, Y, sample_weight)
     level = [summarise(i, *parts) for i, parts in enumerate(blocks)]
     while len(level) > 1:
@@ -109,18 +109,12 @@ def _blocks_of_arrays(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]
         columns.append(list(rows.to_delayed().ravel()))
     counts = {len(blocks) for blocks in columns if blocks is not None}
     if len(counts) != 1:
-        raise ValueError(
-            f"X, y and sample_weight must have the same row blocks, got {sorted(counts)} blocks; rechunk or "
-            "repartition them"
-        )
+        got = f"{sorted(counts)} blocks; rechunk or repartition them"
+        raise ValueError(f"X, y and sample_weight must have the same row blocks, got {got}")
     return list(zip(*(blocks or [None] * len(columns[0] or ()) for blocks in columns), strict=True))
 
 
 def _as_array(data: Any) -> Any:
     """Return a Dask array whose chunks contain all columns."""
-    array = data.to_dask_array() if _is_frame(data) else data
+    array = data.to_dask_array() if hasattr(data, "to_dask_array") else data
     return array.rechunk({1: -1}) if array.ndim == 2 and len(array.chunks[1]) > 1 else array
-
-
-def _is_frame(data: Any) -> bool:
-    return hasattr(data, "to_dask_array")

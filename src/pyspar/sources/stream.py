@@ -22,11 +22,7 @@ MAX_BLOCK_BYTES = 64_000_000
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool) -> Moments:
-    """Return the moments of all batches.
-
-    A labelled batch is ``(X, y)`` or ``(X, y, sample_weight)``. An unlabelled batch is X or a tuple that begins with
-    X.
-    """
+    """Return the moments of batches: ``(X, y)`` or ``(X, y, sample_weight)`` if labelled, else X or ``(X, ...)``."""
     total: Moments | None = None
     for names, eps, block in _join_batches(batches, labelled):
         try:
@@ -73,10 +69,8 @@ def _join_batches(batches: Iterable[Any], labelled: bool) -> Iterator[tuple[tupl
         shape = X.shape[1], y.shape[1]
         first = first or shape
         if shape != first:
-            raise ValueError(
-                f"batch {number}: {shape[0]} features and {shape[1]} outputs, but the first batch has "
-                f"{first[0]} and {first[1]}"
-            )
+            got = f"{shape[0]} features and {shape[1]} outputs"
+            raise ValueError(f"batch {number}: {got}, but the first batch has {first[0]} and {first[1]}")
         if X.shape[0] == 0:
             continue
         previous, kind = kind, (names, eps, X.dtype, weight is not None, is_sparse)

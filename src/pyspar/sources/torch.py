@@ -14,9 +14,9 @@ from torch import Tensor
 
 from pyspar.core.moments import EPS64, Matrix, Moments, Vector, WeightlessRows, check_weights, root_of_product
 from pyspar.core.spectrum import Eigen
-from pyspar.sources.stream import rows_per_block, split_batch
+from pyspar.sources.stream import MAX_BLOCK_BYTES, rows_per_block, split_batch
 
-_BLOCK_BYTES = {"cpu": 64_000_000, "cuda": 512_000_000}
+_GPU_BLOCK_BYTES = 512_000_000
 
 
 def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
@@ -39,10 +39,7 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool) -> Moments:
 
 
 class TensorSums:
-    """The moments of rows that are added batch by batch. Batches are joined into blocks for efficient products.
-
-    ``eps`` is the precision of the rows if it is coarser than that of their dtype.
-    """
+    """The moments of rows that are added batch by batch, at a precision ``eps`` if that of their dtype is finer."""
 
     def __init__(self, *, eps: float = EPS64) -> None:
         self.eps = eps
@@ -54,9 +51,8 @@ class TensorSums:
         """Add rows. They are held until there are enough of them for a block."""
         X, Y, w = _check_tensors(X, Y, sample_weight)
         if self.d and (X.shape[1], Y.shape[1]) != (self.d, self.k):
-            raise ValueError(
-                f"{X.shape[1]} features and {Y.shape[1]} outputs, but earlier batches have {self.d} and {self.k}"
-            )
+            got = f"{X.shape[1]} features and {Y.shape[1]} outputs"
+            raise ValueError(f"{got}, but earlier batches have {self.d} and {self.k}")
         self.d, self.k = X.shape[1], Y.shape[1]
         if w is not None and not bool(w.all()):  # rows of weight zero are ignored, even if they contain NaN
             X, Y, w = X[w > 0], Y[w > 0], w[w > 0]
@@ -64,7 +60,7 @@ class TensorSums:
             return
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
-        limit = rows_per_block(1 + self.d + self.k, _BLOCK_BYTES.get(X.device.type, 64_000_000))
+        limit = rows_per_block(1 + self.d + self.k, _GPU_BLOCK_BYTES if X.is_cuda else MAX_BLOCK_BYTES)
         if sum(len(held[0]) for held in self._held) + len(X) >= limit:
             self._held.append((X, Y, w))
             self._add_held()
@@ -84,9 +80,8 @@ class TensorSums:
             return
         Xs, Ys, ws = zip(*self._held, strict=True)
         self._held = []
-        w = None
-        if any(part is not None for part in ws):
-            w = torch.cat([Y.new_ones(len(Y)) if part is None else part for Y, part in zip(Ys, ws, strict=True)])
+        weighted = any(part is not None for part in ws)
+        w = torch.cat([Y.new_ones(len(Y)) if part is None else part for Y, part in zip(Ys, ws)]) if weighted else None
         X, Y = (Xs[0], Ys[0]) if len(Xs) == 1 else (torch.cat(Xs), torch.cat(Ys))
         eps = max(self.eps, *(float(torch.finfo(part.dtype).eps) for part in Xs))
         if X.is_cuda:
@@ -134,11 +129,8 @@ def _check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, 
 
 
 def copy_to_numpy(tensor: Tensor) -> Matrix:
-    """Return a tensor as a numpy array. From a GPU it is copied to pinned memory, which is several times faster."""
-    if not tensor.is_cuda:
-        return np.asarray(tensor.numpy())
-    pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return np.array(pinned.copy_(tensor).numpy())
+    """Return a tensor of any device as a numpy array."""
+    return np.asarray(tensor.cpu().numpy())
 
 
 def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
