@@ -19,8 +19,7 @@ from pyspar.text import list_some
 
 DataKind = Literal["rows", "sparse", "dask", "torch", "batches"]
 
-_TIME_TYPES = ("date", "time", "period", "duration")
-"""Prefixes of the names of date and duration types in numpy, pandas, polars and arrow."""
+_TIME_TYPES = ("date", "time", "period", "duration")  # prefixes of names of types in numpy, pandas, polars and arrow
 
 
 def kind_of(data: Any) -> DataKind:
@@ -99,12 +98,7 @@ def refuse_unread_tables(data: Any) -> None:
 
 
 def refuse_dates(name: str, values: Any) -> None:
-    """Raise TypeError for dates and durations, which numpy converts to a count of nanoseconds or of another unit.
-
-    >>> refuse_dates("y", np.array(["2026-01-31"], dtype="datetime64[D]"))
-    Traceback (most recent call last):
-    TypeError: y must contain numbers, got dates or durations; convert them to numbers first, ...
-    """
+    """Raise TypeError for dates and durations, which numpy converts to a count of nanoseconds or of another unit."""
     refuse_unread_tables(values)
     columns = getattr(values, "columns", None)
     if columns is not None and len(values.shape) == 2:  # a Dask series has columns too

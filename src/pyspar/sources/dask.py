@@ -12,8 +12,7 @@ from pyspar.core.moments import Moments, WeightlessRows
 from pyspar.errors import need
 from pyspar.sources import kind_of
 
-_TREE_BRANCHES = 8
-"""The number of Moments that one task adds."""
+_TREE_BRANCHES = 8  # the number of Moments that one task adds
 
 
 def moments_of_dask(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
@@ -78,11 +77,7 @@ def _add_moments(parts: list[Moments | int]) -> Moments | int:
 
 
 def _blocks_of_frame(X: Any, Y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
-    """Return the partitions of a frame joined with its labels and weights.
-
-    Dask plans each collection separately, so the partitions of features and labels may differ. Joined columns have the
-    same partitions.
-    """
+    """Return the partitions of a frame joined with its labels and weights, which alone may have other partitions."""
     labels = [] if Y is None else [Y] if Y.ndim == 1 else [Y[name] for name in Y.columns]
     added = labels + ([] if weight is None else [weight])
     joined = X.assign(**{f"__pyspar_{j}": column for j, column in enumerate(added)}) if added else X

@@ -1,8 +1,7 @@
 """Compute Moments from an iterable of batches. Each row is read once, and memory does not grow with their number.
 
-Small batches are joined into blocks that are large enough for an efficient matrix product. A block is in memory, so it
-can be read again if its product lost digits. Blocks are merged by QR of their roots. The result has the accuracy of QR
-at the cost of a product.
+Small batches are joined into blocks that are large enough for an efficient product and can be read again if it lost
+digits. Blocks are merged by QR of their roots: the accuracy of QR at the cost of a product.
 """
 
 from __future__ import annotations

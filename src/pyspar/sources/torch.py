@@ -1,7 +1,4 @@
-"""Compute Moments of tensors. On a GPU the products are computed there, and only D x D numbers are copied.
-
-Tensors on the CPU share their memory with numpy arrays and are read as such.
-"""
+"""Compute Moments of tensors: on the CPU as numpy arrays, on a GPU there, so that only D x D numbers are copied."""
 
 from __future__ import annotations
 
