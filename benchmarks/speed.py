@@ -171,7 +171,7 @@ def correction() -> Tasks:
 
 
 def partners() -> Tasks:
-    from pyspar.paper.objectives.partners import Partners
+    from pyspar.paper.objectives.mixup import Partners
 
     rng = np.random.default_rng(0)
     y, rows = rng.normal(size=5_000), rng.permutation(5_000)

@@ -8,35 +8,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_MODULES = {
-    "AFN": "objectives.alignment",
-    "DANN": "objectives.dann",
-    "ERM": "objectives.base",
-    "MLP": "networks.mlp",
-    "RSD": "objectives.alignment",
-    "Batch": "objectives.base",
-    "CMixup": "objectives.mixup",
-    "DAREGram": "objectives.alignment",
-    "DeepCORAL": "objectives.alignment",
-    "EpochPlan": "objectives.base",
-    "EpochRecord": "training.train",
-    "ImageNoise": "objectives.augment",
-    "Mixup": "objectives.mixup",
-    "NoisyStudent": "objectives.noisy_student",
-    "Objective": "objectives.base",
-    "SwAV": "objectives.swav",
-    "TableNoise": "objectives.augment",
-    "TrainConfig": "training.config",
-    "Trained": "training.train",
-    "TrainingError": "training.train",
-    "efficientnet_lite0": "networks.efficientnet",
-    "load_checkpoint": "training.train",
-    "multispectral_resnet18": "networks.resnet",
-    "predict": "training.batches",
-    "resnet": "networks.resnet",
-    "train": "training.train",
+_NAMES = {
+    "objectives.alignment": "AFN RSD DAREGram DeepCORAL",
+    "objectives.dann": "DANN",
+    "objectives.base": "ERM Batch EpochPlan Objective",
+    "networks.models": "MLP multispectral_resnet18 resnet",
+    "objectives.mixup": "CMixup Mixup",
+    "training.train": "EpochRecord Trained TrainingError load_checkpoint train",
+    "objectives.unlabeled": "ImageNoise NoisyStudent SwAV TableNoise",
+    "training.config": "TrainConfig",
+    "networks.efficientnet": "efficientnet_lite0",
+    "training.batches": "predict",
 }
-"""The public names, each with the module that defines it. They require torch and are imported at first use."""
+"""The public names of each module. They require torch and are imported at first use."""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = list(_MODULES)
 

@@ -37,27 +37,20 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.write("".join(f"{name:30} {state}; {about}\n" for name, about, state in rows))
             return 0
         suites = select_suites(names)
-        for caution in find_cautions(suites, options):
-            _print_line(caution)
+        sys.stderr.writelines(f"{caution}\n" for caution in find_cautions(suites, options))
         failures = 0
         for suite in suites:
             result = reproduce(suite, options)
             sys.stdout.write(f"\n## {result.title}\n\n{format_result(result)}")
-            for notice in result.notices:
-                _print_line(notice)
+            sys.stderr.writelines(f"{notice}\n" for notice in result.notices)
             failures += len(result.failures)
         return 1 if failures else 0
     except (InputError, MissingExtraError, OSError) as error:
-        _print_line(f"error: {error}")
+        sys.stderr.write(f"error: {error}\n")
         return 2
     except KeyboardInterrupt:
-        _print_line("interrupted; run the same command again to continue")
+        sys.stderr.write("interrupted; run the same command again to continue\n")
         return 130
-
-
-def _print_line(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

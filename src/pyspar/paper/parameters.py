@@ -13,12 +13,7 @@ from pyspar.text import suggest_name
 def check_number(
     name: str, value: object, *, low: float = 0.0, high: float = math.inf, positive: bool = False, hint: str = ""
 ) -> float:
-    """Return ``value`` as a float, or raise if it is not a finite number in [low, high]. ``positive`` excludes 0.
-
-    >>> check_number("weight", -1, hint="the paper uses 1.0")
-    Traceback (most recent call last):
-    pyspar.errors.InputError: weight must be a number in [0, inf), got -1; the paper uses 1.0
-    """
+    """Return ``value`` as a float, or raise if it is not a finite number in [low, high]. ``positive`` excludes 0."""
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         if math.isfinite(number) and low <= number <= high and not (positive and number <= 0):
@@ -43,12 +38,7 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
 
 
 def check_name(kind: str, name: str, names: Iterable[str]) -> str:
-    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them.
-
-    >>> check_name("suite", "tabluar", ["tabular", "alpha"])
-    Traceback (most recent call last):
-    pyspar.errors.InputError: unknown suite: 'tabluar'; did you mean 'tabular'? Choose from: alpha, tabular.
-    """
+    """Return a name that exists, or raise ``InputError`` with the closest ones and with all of them."""
     known = sorted(names)
     if name in known:
         return name

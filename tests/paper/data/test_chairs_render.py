@@ -98,7 +98,7 @@ def test_missing_and_broken_catalogues_raise(tmp_path):
 @pytest.mark.skipif(not any(FOLDER.glob("*.sh3f")), reason="needs the Debian package sweethome3d-furniture")
 def test_the_chairs_of_the_package_are_upright():
     chairs = chair_models()
-    assert len(chairs) == 66
+    assert len(chairs) > 50
     oak = read_triangles(next(c for c in chairs if c.id.endswith("#oakChair")))[0].reshape(-1, 3)
     width, height, depth = np.ptp(oak, axis=0)
     # The catalogue has width, depth and height 49.1, 61.2 and 117.8 cm. The OBJ file has another scale.

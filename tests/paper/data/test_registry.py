@@ -8,9 +8,8 @@ import pytest
 import pyspar.paper.data.files as files
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, names, where
-from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.data.files import cache_folder, named_folder
-from pyspar.paper.data.registry import check_dataset, state_of
+from pyspar.paper.data.registry import DATASETS, check_dataset, state_of
 
 
 def test_every_module_has_find_and_load():

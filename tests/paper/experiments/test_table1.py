@@ -8,8 +8,9 @@ import pytest
 from pyspar.paper.experiments import table1
 from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
-from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
 from pyspar.paper.experiments.table1 import (
+    HUNDRED,
+    TABLE_1,
     Cell,
     compare_cells,
     compute_errors,

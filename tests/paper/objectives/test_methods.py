@@ -14,11 +14,15 @@ from pyspar import InputError  # noqa: E402
 from pyspar.paper import DANN, ERM, MLP, ImageNoise, NoisyStudent, SwAV, TableNoise, TrainConfig, resnet, train  # noqa: E402
 from pyspar.paper.data.task import Part, ShiftTask  # noqa: E402
 from pyspar.paper.objectives.alignment import AFN, RSD, DAREGram, DeepCORAL  # noqa: E402
-from pyspar.paper.objectives.augment import choose_view  # noqa: E402
 from pyspar.paper.objectives.base import Batch, EpochPlan  # noqa: E402
 from pyspar.paper.objectives.dann import domain_cross_entropy, reverse_gradient  # noqa: E402
 from pyspar.paper.objectives.mixup import CMixup, Mixup  # noqa: E402
-from pyspar.paper.objectives.swav import prototype_scores, sinkhorn_assignments, swapped_prediction  # noqa: E402
+from pyspar.paper.objectives.unlabeled import (  # noqa: E402
+    choose_view,
+    prototype_scores,
+    sinkhorn_assignments,
+    swapped_prediction,
+)
 
 
 def rng(seed=0):

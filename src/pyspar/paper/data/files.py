@@ -91,7 +91,6 @@ class PackagedFile:
     install: str
 
     def find(self, folder: str | os.PathLike[str] | None = None) -> Location:
-        """Return the first location of the file, after comparing its checksum."""
         base = Path(self.relative).name
         package = package_folder(self.package)
         places = [
@@ -144,10 +143,9 @@ def cache_file(name: str, key: str) -> Path:
 
 
 def load_or_build(name: str, key: str, build: Callable[[], Arrays], *, compressed: bool = False) -> Arrays:
-    """Return the cached arrays of the data set ``name`` and ``key``. Build and cache them if they do not exist.
-
-    The key has to contain everything that the arrays depend on: the seed, the options, and a version of the algorithm.
-    A damaged file is built again, with a warning. If the cache cannot be written, the arrays are only in memory.
+    """Return the cached arrays of the data set ``name`` and ``key``. Build and cache them if they do not exist. The key
+    has to contain everything that the arrays depend on: the seed, the options, and a version of the algorithm. A
+    damaged file is built again, with a warning. If the cache cannot be written, the arrays are only in memory.
     """
     path = cache_file(name, key)
     try:

@@ -26,7 +26,6 @@ THREADS = 8
 
 class ImageFiles:
     """Images ``pattern.format(number)`` in a folder as rows of float32. Each is an npz file with the array ``x``.
-
     ``images[rows]`` (an array of indices, a slice or a mask) is an array of images. ``cache`` is the file that stores
     them, or None. Row ``number`` of it is the image with this number; ``count`` is the number of its rows.
     """
@@ -48,7 +47,6 @@ class ImageFiles:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The number of rows, then the shape of the first image."""
         return (len(self), *read_image(self.path(int(self.numbers[0]))).shape)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
@@ -101,11 +99,9 @@ class ImageFiles:
             return None
 
     def path(self, number: int) -> Path:
-        """Return the file of an image."""
         return self.folder / self.pattern.format(number)
 
     def missing(self) -> NDArray[np.int64]:
-        """Return the numbers of the images without a file."""
         present = set(list_names(self.folder))
         return self.numbers[[self.pattern.format(n) not in present for n in self.numbers.tolist()]]
 

@@ -75,7 +75,6 @@ def find(folder: str | os.PathLike[str] | None = None, *, unlabeled: bool = Fals
 
 
 def _count_missing(path: Path) -> str:
-    """Return the number of images as text if there are fewer than rows in the metadata, else an empty string."""
     with (path / METADATA).open("rb") as lines:
         rows = sum(1 for line in lines if line.strip()) - 1
     with os.scandir(path / "images") as entries:
@@ -95,11 +94,10 @@ def load(
     incomplete: bool = False,
     cache: bool = True,
 ) -> ShiftTask:
-    """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``).
-
-    ``val`` and ``test`` are from other countries ("ood"), or held out from the training countries ("id").
-    ``unlabeled`` adds the pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other
-    metadata in this layout, ``incomplete=True`` drops rows without an image, and ``cache=False`` stores no images.
+    """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``). ``val``
+    and ``test`` are from other countries ("ood"), or held out from the training countries ("id"). ``unlabeled`` adds
+    the pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other metadata in this
+    layout, ``incomplete=True`` drops rows without an image, and ``cache=False`` stores no images.
     """
     fold = FOLDS[seed % 5] if fold is None else fold
     check_choice("val", val, ("ood", "id"))
@@ -118,17 +116,12 @@ def load(
         images.cache, images.count = file, len(metadata.wealth)
         return Part(images, metadata.wealth[images.numbers], metadata.urban[images.numbers])
 
-    return ShiftTask(
-        name=NAME,
-        train=make_part("train"),
-        val=make_part("val" if val == "ood" else "id_val"),
-        test=make_part("test" if test == "ood" else "id_test"),
-        group_kind="urban or rural",
-        source=f"PovertyMap-WILDS v1.1 (Koh et al. 2021), fold {fold}",
-        licence="images: US public domain; labels: DHS Program",
-        unlabeled=_load_pool(place.path, folder, fold, incomplete=incomplete) if unlabeled else None,
-        metric="r",
-    )
+    names = ("train", "val" if val == "ood" else "id_val", "test" if test == "ood" else "id_test")
+    fit, validation, target = map(make_part, names)
+    pool = _load_pool(place.path, folder, fold, incomplete=incomplete) if unlabeled else None
+    source = f"PovertyMap-WILDS v1.1 (Koh et al. 2021), fold {fold}"
+    licence = "images: US public domain; labels: DHS Program"
+    return ShiftTask(NAME, fit, validation, target, "urban or rural", source, licence, unlabeled=pool, metric="r")
 
 
 def read_metadata(path: Path, *, labelled: bool = True) -> Metadata:
@@ -160,9 +153,8 @@ def countries_of(fold: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def split_rows(metadata: Metadata, fold: str) -> dict[str, RowIndices]:
-    """Return the rows of WILDS's five parts: train, id_val, id_test (equal countries), val and test (others).
-
-    Rows without a label are dropped after the split, so that they do not change the split of the others.
+    """Return the rows of WILDS's five parts: train, id_val, id_test (equal countries), val and test (others). Rows
+    without a label are dropped after the split, so that they do not change the split of the others.
     """
     val, test = countries_of(fold)
     in_val, in_test = np.isin(metadata.country, val), np.isin(metadata.country, test)
@@ -197,7 +189,6 @@ def _find_pool(labelled: Path, folder: str | os.PathLike[str] | None) -> Path | 
 
 
 def _load_pool(labelled: Path, folder: str | os.PathLike[str] | None, fold: str, *, incomplete: bool) -> ImageFiles:
-    """Return the unlabelled images from the test countries (the part test_unlabeled of WILDS)."""
     path = _find_pool(labelled, folder)
     if path is None:
         raise MissingDataError(

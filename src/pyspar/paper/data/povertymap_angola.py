@@ -42,10 +42,9 @@ def load(
     train: Literal["urban", "rural"] = "urban",
     verify: bool = True,
 ) -> ShiftTask:
-    """Load the images (float32) with urban or rural places for training and the others for the test.
-
-    A fifth of the training places, drawn with ``seed``, is for validation. ``verify=False`` accepts other images and
-    metadata, such as images that you averaged yourself.
+    """Load the images (float32) with urban or rural places for training and the others for the test. A fifth of the
+    training places, drawn with ``seed``, is for validation. ``verify=False`` accepts other images and metadata, such as
+    images that you averaged yourself.
     """
     check_choice("train", train, ("urban", "rural"))
     place = find(folder)
@@ -65,14 +64,9 @@ def load(
         rows = np.sort(rows)
         return Part(X[rows], metadata.wealth[rows], urban[rows])
 
-    return ShiftTask(
-        name=NAME,
-        train=make_part(training[n_val:]),
-        val=make_part(training[:n_val]),
-        test=make_part(np.setdiff1d(np.arange(len(X)), training)),
-        group_kind="urban or rural",
-        source="PovertyMap-WILDS v1.1 (Koh et al. 2021), Angola, 56 x 56 pixels",
-        licence="images: US public domain; labels: DHS Program",
-        metric="r",
-        recreation="one country, images averaged 4 x 4, split between urban and rural places instead of countries",
-    )
+    others = np.setdiff1d(np.arange(len(X)), training)
+    fit, val, test = map(make_part, (training[n_val:], training[:n_val], others))
+    source = "PovertyMap-WILDS v1.1 (Koh et al. 2021), Angola, 56 x 56 pixels"
+    licence = "images: US public domain; labels: DHS Program"
+    recreation = "one country, images averaged 4 x 4, split between urban and rural places instead of countries"
+    return ShiftTask(NAME, fit, val, test, "urban or rural", source, licence, metric="r", recreation=recreation)

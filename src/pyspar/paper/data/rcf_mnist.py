@@ -73,32 +73,22 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, rows: int | None = None) -> ShiftTask:
-    """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28).
-
-    ``rows`` builds a small version with this number of images, which is not cached.
+    """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28). ``rows`` builds a small version
+    with this number of images, which is not cached.
     """
     location = find(folder)
-    key = f"{_VERSION}-nearest-seed{seed}"
-    if rows is not None:
-        images = _read_images(location)
+    # The file is read also if the cache is used, so that a changed one raises an error. A folder is only the cache.
+    images = None if location.path.is_dir() and rows is None else _read_images(location)
+    if rows is not None and images is not None:
         if not 6 <= rows <= len(images):
             raise InputError(f"rows must be in [6, {len(images)}], got {rows}")
         arrays = build(images[:rows], seed)
-    elif location.path.is_dir():  # Fashion-MNIST is not available, only the cache
-        arrays = load_or_build(NAME, key, lambda: build(_read_images(location), seed))
     else:
-        images = _read_images(location)  # also if the cache is used, so that a changed file raises an error
-        arrays = load_or_build(NAME, key, lambda: build(images, seed))
+        key = f"{_VERSION}-nearest-seed{seed}"
+        arrays = load_or_build(NAME, key, lambda: build(_read_images(location) if images is None else images, seed))
     train, val, test = (Part(arrays[f"{p}_X"], arrays[f"{p}_y"], arrays[f"{p}_group"]) for p in _PARTS)
-    return ShiftTask(
-        name=NAME,
-        train=train,
-        val=val,
-        test=test,
-        group_kind="colouring",
-        source="Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), rotated and coloured as in Yao et al. (2022)",
-        licence="MIT",
-    )
+    source = "Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), rotated and coloured as in Yao et al. (2022)"
+    return ShiftTask(NAME, train, val, test, "colouring", source, "MIT")
 
 
 def build(images: Images, seed: int) -> Arrays:
@@ -121,9 +111,8 @@ def build(images: Images, seed: int) -> Arrays:
 
 
 def rotate(images: Images, degrees: Vector) -> Images:
-    """Rotate each image counter-clockwise about its centre to the nearest pixels, as in the authors' code.
-
-    Pixels from outside the image are black.
+    """Rotate each image counter-clockwise about its centre to the nearest pixels, as in the authors' code. Pixels from
+    outside the image are black.
     """
     height, width = images.shape[1:]
     down, right = np.meshgrid(np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij")
@@ -159,9 +148,8 @@ def _read_images(location: Location) -> Images:
 
 
 def read_idx_images(path: Path, *, sha256: str) -> Images:
-    """Return the images of an IDX file, the format of MNIST: 16 bytes with the sizes, then the pixels.
-
-    The checksum is that of the decompressed bytes, because gzip headers differ between distributions.
+    """Return the images of an IDX file, the format of MNIST: 16 bytes with the sizes, then the pixels. The checksum is
+    that of the decompressed bytes, because gzip headers differ between distributions.
     """
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -174,7 +162,6 @@ def read_idx_images(path: Path, *, sha256: str) -> Images:
 
 
 def _draw_groups(part: str, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the group of each image. Exactly 80 % of the part are in the more frequent group."""
     if part == "val":
         return np.full(n, ANY_COLOUR, np.int64)
     frequent, rare = (LIKE_LABEL, AGAINST_LABEL) if part == "train" else (AGAINST_LABEL, LIKE_LABEL)

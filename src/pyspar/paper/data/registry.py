@@ -1,4 +1,9 @@
-"""Data sets by name: list them, find their files, load them and check them."""
+"""Data sets by name: list them, find their files, load them and check them.
+
+To add a data set, write a module with two functions and add an entry. ``find(folder)`` returns the ``Location`` of the
+data set or raises ``MissingDataError`` with the way to get it. ``load(folder, *, seed, ...)`` returns the
+``ShiftTask``, and its other keywords are the options of the data set. A module is imported when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,45 @@ from typing import Any, Literal
 import numpy as np
 
 from pyspar.errors import InputError, MissingDataError, MissingExtraError, collect_warnings
-from pyspar.paper.data.catalogue import DATASETS, DatasetEntry
 from pyspar.paper.data.files import Location, named_folder
 from pyspar.paper.data.task import ShiftTask
 from pyspar.paper.parameters import check_integer, check_name
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """The name and module of a data set, and its expected content. ``parts`` are the rows of training, validation and
+    test, empty if they depend on the user's files. ``shape`` is that of one row. ``obtain`` names the files that the
+    user has to obtain, and is empty if a package contains them.
+    """
+
+    name: str
+    module: str
+    parts: tuple[int, ...]
+    shape: tuple[int, ...]
+    licence: str
+    about: str
+    obtain: str = ""
+
+
+_ENTRIES = (
+    DatasetEntry("communities-and-crime", "communities", (1390, 231, 373), (122,),
+                 "CC BY 4.0", "violent crime from census figures, across states"),
+    DatasetEntry("skillcraft", "skillcraft", (1878, 806, 711), (17,),
+                 "CC BY 4.0", "a player's action latency, across leagues"),
+    DatasetEntry("rcf-mnist", "rcf_mnist", (40_000, 10_000, 10_000), (3, 28, 28),
+                 "MIT", "rotation of clothing, with misleading colours"),
+    DatasetEntry("chair-angles-tails", "chairs.published", (), (3, 64, 64),
+                 "its authors'", "rotation of a chair, beyond the training angles", "RC-49, from its authors"),
+    DatasetEntry("chair-angles-recreated", "chairs.recreated", (), (3, 64, 64),
+                 "CC0, CC BY 3.0", "the same with free models, rendered by pyspar"),
+    DatasetEntry("povertymap", "povertymap", (9797, 3909, 3963), (8, 224, 224),
+                 "DHS terms", "wealth from satellite images, across countries", "PovertyMap (13 GB)"),
+    DatasetEntry("povertymap-angola", "povertymap_angola", (351, 87, 417), (8, 56, 56),
+                 "DHS terms", "a small version, from towns to villages", "images computed from PovertyMap"),
+)  # fmt: skip
+DATASETS = {entry.name: entry for entry in _ENTRIES}
+
 
 Folder = str | os.PathLike[str] | None
 State = Literal["found", "missing", "changed", "incomplete", "unreadable"]
@@ -31,10 +71,9 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str, *, folder: Folder = None, seed: int = 0, **options: Any) -> ShiftTask:
-    """Load a data set as a ``ShiftTask``.
-
-    ``folder`` is searched first; by default it is the environment variable ``PYSPAR_DATA``. ``seed`` is for data sets
-    with random draws or splits; equal seeds give equal bytes. docs/data.md lists the options of each data set.
+    """Load a data set as a ``ShiftTask``. ``folder`` is searched first; by default it is the environment variable
+    ``PYSPAR_DATA``. ``seed`` is for data sets with random draws or splits; equal seeds give equal bytes. docs/data.md
+    lists the options of each data set.
     """
     function = _import_module(name).load
     known = [parameter for parameter in inspect.signature(function).parameters if parameter not in ("folder", "seed")]
@@ -84,9 +123,8 @@ class CheckResult:
 
 
 def check_dataset(name: str, folder: Folder = None) -> CheckResult:
-    """Find and load a data set, and compare it with its entry in the catalogue.
-
-    Every image file must exist, and the first and last image of each part are read.
+    """Find and load a data set, and compare it with its entry in the catalogue. Every image file must exist, and the
+    first and last image of each part are read.
     """
     try:
         location = where(name, folder)

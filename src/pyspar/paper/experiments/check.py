@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pyspar.errors import InputError
-from pyspar.paper.data.catalogue import DATASETS
-from pyspar.paper.experiments.published import published
+from pyspar.paper.data.registry import DATASETS
 from pyspar.paper.experiments.reproduce import import_kind
-from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
+from pyspar.paper.experiments.suite import Suite, list_suite_names, published, read_suite
 from pyspar.paper.runs.records import Record, read_suite_records
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.text import list_some
@@ -82,7 +81,6 @@ def check_suite(suite: Suite, records: list[Record]) -> list[Problem]:
 
 
 def _group_settings(records: Iterable[Record]) -> dict[tuple[Any, ...], list[tuple[int, str]]]:
-    """Return recipes and settings by data set, method, seed, metric and position. A search has several for a number."""
     settings: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
     for record in records:
         cell = record.task, record.method, record.seed, record.metric, record.at
@@ -106,7 +104,6 @@ def _judge_cell(expected: list[tuple[int, str]], actual: list[tuple[int, str]]) 
 
 
 def _expected_records(suite: Suite, records: list[Record], n_seeds: int) -> list[Record]:
-    """Return the records that the suite asks for, for the recorded seeds and any further ones that have records."""
     tasks = {record.task for record in records}
     limit = max(suite.seeds, n_seeds)
     seeds = set(range(n_seeds)) | {record.seed for record in records if record.seed < limit}
@@ -116,7 +113,6 @@ def _expected_records(suite: Suite, records: list[Record], n_seeds: int) -> list
 
 
 def _unmeasured_cells(suite: Suite) -> list[tuple[str, str]]:
-    """Return the published cells of the suite's data sets and heads whose training method the suite does not have."""
     cells = published(suite.published).cells if suite.published and suite.metrics else {}
     return [
         (block.published_task, method)
@@ -127,7 +123,6 @@ def _unmeasured_cells(suite: Suite) -> list[tuple[str, str]]:
 
 
 def _renewal(suite: Suite, n_seeds: int, device: str) -> str:
-    """Return the commands that renew the records of a suite."""
     words = ["spar", "reproduce", suite.name]
     words += ["--seeds", str(n_seeds)] if n_seeds not in (0, suite.seeds) else []
     words += ["--device", device] if device != "cpu" else []

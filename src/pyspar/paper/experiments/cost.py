@@ -1,8 +1,6 @@
 """The training time of each method, as a ratio to ERM. Paper: ``tab:timing_povery_map``.
 
-Runs are sequential for any value of ``--jobs``, and they do not resume, because the time of an interrupted run is
-meaningless. The option "timed" separates these runs from those of other suites, which may have been trained side by
-side.
+Runs are sequential and do not resume. The option "timed" separates them from the runs of other suites.
 """
 
 from __future__ import annotations
@@ -10,12 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from pyspar.paper.experiments.published import published
-from pyspar.paper.experiments.suite import Suite
+from pyspar.paper.experiments.suite import Suite, published
 from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.heads import Head, predict_with_heads
 from pyspar.paper.runs.records import Record, group_values
@@ -81,8 +77,3 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
     n = len({r.seed for r in records})
     note = f"Seconds of one seed trained alone on one thread, mean ± standard deviation over {n} seeds."
     return [Sheet("Training time", tuple(header), rows, (note,))], list(suite.differs)
-
-
-def draw_figures(suite: Suite, records: list[Record], folder: Path) -> list[Path]:
-    """Draw nothing."""
-    return []

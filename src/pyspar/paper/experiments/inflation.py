@@ -16,7 +16,7 @@ from pyspar.core.moments import Moments, Vector
 from pyspar.core.spectrum import Spectrum, default_cutoff, directions_above, rotate_features
 from pyspar.paper.experiments.suite import Suite
 from pyspar.paper.output.tables import Sheet
-from pyspar.paper.runs.metrics import round_to_float32
+from pyspar.paper.runs.heads import round_to_float32
 from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run import Outcome
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, make_blank_record, run_specs
@@ -76,7 +76,6 @@ def present(suite: Suite, records: list[Record]) -> tuple[list[Sheet], list[str]
 
 
 def _group_curves(records: list[Record]) -> dict[tuple[str, str], Vector]:
-    """Return the curve of the first seed by data set and sample, in decreasing order."""
     tasks = dict.fromkeys(r.task for r in records)
     first = {task: min(r.seed for r in records if r.task == task) for task in tasks}
     ordered = sorted(records, key=lambda r: r.at or 0)

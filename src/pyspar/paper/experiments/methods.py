@@ -13,11 +13,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from pyspar.core.moments import Vector
-from pyspar.paper.experiments.published import published, published_cells
-from pyspar.paper.experiments.suite import Suite
+from pyspar.paper.experiments.suite import Suite, published, published_cells
 from pyspar.paper.output.tables import NO_VALUE, Sheet
-from pyspar.paper.runs.heads import Head
-from pyspar.paper.runs.metrics import lower_is_better, metric_title
+from pyspar.paper.runs.heads import Head, lower_is_better, metric_title
 from pyspar.paper.runs.records import Record, group_values
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, run_specs
 from pyspar.paper.runs.spec import RunSpec
@@ -96,9 +94,8 @@ class Comparison:
 
     @property
     def difference(self) -> float | None:
-        """The difference of our mean from the published one, in standard errors of the difference.
-
-        Both spreads have the divisor n, so the standard error of a mean is spread / sqrt(n - 1).
+        """The difference of our mean from the published one, in standard errors of the difference. Both spreads have
+        the divisor n, so the standard error of a mean is spread / sqrt(n - 1).
         """
         if self.published is None or min(self.n_published, len(self.values)) < 2:
             return None
@@ -108,7 +105,6 @@ class Comparison:
 
     @property
     def ours(self) -> tuple[str, str]:
-        """Our mean and spread, with the number of digits of the published ones."""
         digits = len(self.published[0].partition(".")[2]) if self.published else 3
         return f"{self.mean:.{digits}f}", f"{self.spread:.{digits}f}"
 
@@ -172,9 +168,8 @@ def compute_gains(suite: Suite, records: Iterable[Record]) -> dict[tuple[str, st
 
 
 def judge_gain(gain: Vector) -> str:
-    """Return the verdict on the gains of all seeds.
-
-    The interval uses Student's t: two standard errors cover 95 % for many seeds, but 70 % for two.
+    """Return the verdict on the gains of all seeds. The interval uses Student's t: two standard errors cover 95 % for
+    many seeds, but 70 % for two.
     """
     if not gain.any():
         return "the same"

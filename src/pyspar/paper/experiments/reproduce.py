@@ -2,8 +2,8 @@
 
 The module for a kind of suite defines four functions. ``gather(suite, options)`` does the missing runs and returns a
 ``SuiteRecords``. ``expect(suite, specs, records)`` returns the records that specs lead to, with nan as their values.
-``present(suite, records)`` returns tables and remarks, and ``draw_figures(suite, records, folder)`` the paths of
-figures.
+``present(suite, records)`` returns tables and remarks, and ``draw_figures(suite, records, folder)``, if there
+are any, the paths of figures.
 """
 
 from __future__ import annotations
@@ -20,16 +20,8 @@ from pyspar.paper.experiments.suite import Block, Suite, list_suite_names, read_
 from pyspar.paper.output.tables import Result, format_result, write_text
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options
-from pyspar.paper.runs.store import RunFolder
 
-KINDS = {
-    "synthetic": "table1",
-    "methods": "methods",
-    "search": "search",
-    "alpha": "alpha",
-    "inflation": "inflation",
-    "cost": "cost",
-}
+KINDS = {"synthetic": "table1"} | {kind: kind for kind in ("methods", "search", "alpha", "inflation", "cost")}
 """The kinds of suites, and their modules."""
 
 
@@ -46,16 +38,11 @@ def select_suites(names: list[str]) -> list[Suite]:
 
 def find_cautions(suites: list[Suite], options: Options) -> list[str]:
     """Return a warning if some suites would train on images on a CPU, which takes very long."""
-    if options.device != "cpu" or options.mini:
+    slow = [suite.name for suite in suites if any(block.uses_images for block in suite.blocks)]
+    if options.device != "cpu" or options.mini or not slow:
         return []
-    slow = [
-        suite.name
-        for suite in suites
-        if any(block.uses_images for block in suite.blocks)
-        and not all(RunFolder.of(options.out, spec).is_done for spec in options.specs(suite))
-    ]
     text = "training on images takes many hours on a CPU; use --device cuda if there is a GPU. You can interrupt the "
-    return [f"{', '.join(slow)}: {text}command at any time; the same command continues."] if slow else []
+    return [f"{', '.join(slow)}: {text}command at any time; the same command continues."]
 
 
 def reproduce(suite: Suite, options: Options) -> Result:
@@ -76,7 +63,7 @@ def make_result(suite: Suite, records: list[Record], figures: Path | None) -> Re
     if figures is None:
         return Result(suite.name, suite.title, sheets, remarks)
     try:
-        files, notices = kind.draw_figures(suite, records, figures), []
+        files, notices = (kind.draw_figures(suite, records, figures) if hasattr(kind, "draw_figures") else []), []
     except MissingExtraError as error:
         files, notices = [], [f"no figures: {error}"]
     return Result(suite.name, suite.title, sheets, remarks, notices=notices, files=files)
@@ -105,7 +92,6 @@ def find_missing_extras(suite: Suite) -> list[str]:
 
 
 def _missing_data(block: Block, data: Path | None) -> str:
-    """Return the state of the data sets of a block, or an empty string if one of them is complete."""
     options = {"unlabeled": True} if block.options.get("unlabeled") else {}
     states = {task: state_of(task, data, **options) for task in block.tasks}
     if "found" in states.values():

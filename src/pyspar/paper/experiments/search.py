@@ -14,8 +14,7 @@ import numpy as np
 
 from pyspar.errors import need
 from pyspar.paper.experiments import methods
-from pyspar.paper.experiments.published import tuned_hyperparameters
-from pyspar.paper.experiments.suite import Suite
+from pyspar.paper.experiments.suite import Suite, tuned_hyperparameters
 from pyspar.paper.output.tables import NO_VALUE, Sheet
 from pyspar.paper.runs.records import Record
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, expected_scores, make_blank_record, run_specs
@@ -56,7 +55,6 @@ def expect(suite: Suite, specs: list[RunSpec], records: list[Record]) -> list[Re
 
 
 def _group_bases(specs: list[RunSpec]) -> dict[tuple[str, str], list[RunSpec]]:
-    """Return the specs of all seeds by data set and method."""
     bases: dict[tuple[str, str], list[RunSpec]] = {}
     for spec in specs:
         bases.setdefault((spec.task, spec.objective), []).append(spec)
@@ -66,7 +64,6 @@ def _group_bases(specs: list[RunSpec]) -> dict[tuple[str, str], list[RunSpec]]:
 def _choose_settings(
     bases: dict[tuple[str, str], list[RunSpec]], candidates: dict[tuple[str, str], list[RunSpec]], records: list[Record]
 ) -> list[RunSpec]:
-    """Return the best settings, with all seeds, of the data sets and methods that have records of a search."""
     chosen = []
     for name, specs in bases.items():
         best = find_best(candidates[name], records)

@@ -8,22 +8,20 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from typing import Any
 
 from pyspar.errors import InputError
 from pyspar.paper.parameters import check_name
-from pyspar.paper.runs.registry import HEADS, NETWORKS, OBJECTIVES
-from pyspar.paper.runs.spec import RunSpec
+from pyspar.paper.runs.spec import HEADS, NETWORKS, OBJECTIVES, RunSpec
 
 
 @dataclass(frozen=True)
 class Block:
-    """A data set, a network, and the methods that train it.
-
-    The first of ``tasks`` that is available is used. ``published_task`` is its name in the published table. The values
-    of the option "fold" are assigned to the seeds in turn. ``methods`` has the arguments of each method; "config" in
-    them overrides the config of the block.
+    """A data set, a network, and the methods that train it. The first of ``tasks`` that is available is used.
+    ``published_task`` is its name in the published table. The values of the option "fold" are assigned to the seeds in
+    turn. ``methods`` has the arguments of each method; "config" in them overrides the config of the block.
     """
 
     tasks: tuple[str, ...]
@@ -41,7 +39,6 @@ class Block:
         return self.network != "mlp"
 
     def specs(self, method: str, n_seeds: int, device: str, task: str) -> Iterator[RunSpec]:
-        """Yield the spec of each seed of a method."""
         params = dict(self.methods[method])
         config = {**self.config, **params.pop("config", {})}
         for seed in range(n_seeds):
@@ -86,7 +83,6 @@ class Suite:
         return method.partition(" + ")[0] in self.former
 
     def published_task(self, task: str) -> str:
-        """Return the name of a data set in the published table."""
         return {name: block.published_task for block in self.blocks for name in block.tasks}.get(task, task)
 
     def specs(self, n_seeds: int, device: str, choose: Callable[[tuple[str, ...]], str]) -> list[RunSpec]:
@@ -135,4 +131,53 @@ def _parse_block(suite: str, raw: dict[str, Any]) -> Block:
 
 def _read_toml(name: str) -> dict[str, Any]:
     text = resources.files("pyspar.paper").joinpath("suites", f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+Cells = dict[str, dict[str, tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of the paper for one metric: ``cells[task][method] = (mean, spread)``, as printed. ``n`` is the number
+    of runs in a mean.
+    """
+
+    cells: Cells
+    n: int = 10
+
+
+def published(name: str, metric: str | None = None) -> PublishedTable:
+    """Return a published table by its name in ``published.toml``, for one metric or for its first one."""
+    entry = _entry(name)
+    metrics = entry.get("metrics", [metric])
+    column = 2 * metrics.index(check_name("metric", metric or metrics[0], metrics))
+    cells = {
+        task: {method: (numbers[column], numbers[column + 1]) for method, numbers in rows.items()}
+        for task, rows in entry["cells"].items()
+    }
+    return PublishedTable(cells, entry.get("n", 10))
+
+
+def published_cells(name: str, metric: str, task: str) -> dict[str, tuple[str, str]]:
+    """Return the published cells of a data set by method; empty if the table does not contain it."""
+    if not name or metric not in _entry(name)["metrics"]:
+        return {}
+    return published(name, metric).cells.get(task, {})
+
+
+def tuned_hyperparameters() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the hyperparameters that the paper's search selected, by task and method."""
+    values: dict[str, dict[str, dict[str, float]]] = _entry("tuned-hyperparameters")
+    return values
+
+
+def _entry(name: str) -> Any:
+    tables = _read_file()
+    return tables[check_name("published table", name, tables)]
+
+
+@cache
+def _read_file() -> dict[str, Any]:
+    text = resources.files("pyspar.paper").joinpath("published.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

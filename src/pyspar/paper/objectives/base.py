@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 
 class Network(Protocol):
-    """A model with features and a linear head without bias.
-
-    ``stem`` leads to the layer where manifold mixup mixes, ``trunk`` from there to the features. Only image networks
-    have ``feature_maps`` and ``pool``.
+    """A model with features and a linear head without bias. ``stem`` leads to the layer where manifold mixup mixes,
+    ``trunk`` from there to the features. Only image networks have ``feature_maps`` and ``pool``.
     """
 
     stem: nn.Module
@@ -39,10 +37,9 @@ class Network(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The input of one training step.
-
-    ``x`` and ``y`` have shapes (B, *input) and (B, K). ``partner_x`` and ``partner_y`` are the rows that ``plan``
-    returned as "partner", ``target`` are unlabelled target inputs, and ``draws`` the other draws of ``plan``.
+    """The input of one training step. ``x`` and ``y`` have shapes (B, *input) and (B, K). ``partner_x`` and
+    ``partner_y`` are the rows that ``plan`` returned as "partner", ``target`` are unlabelled target inputs, and
+    ``draws`` the other draws of ``plan``.
     """
 
     x: Tensor
@@ -55,10 +52,9 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
-    """The information from which an objective draws one epoch.
-
-    ``rng`` is seeded by the run's seed and the epoch, ``order`` (steps, B) are the training rows of each step, ``y``
-    (N, K) all training labels, and ``state`` is the result of the objective's ``prepare``.
+    """The information from which an objective draws one epoch. ``rng`` is seeded by the run's seed and the epoch,
+    ``order`` (steps, B) are the training rows of each step, ``y`` (N, K) all training labels, and ``state`` is the
+    result of the objective's ``prepare``.
     """
 
     rng: np.random.Generator
@@ -69,10 +65,9 @@ class EpochPlan:
 
 
 class Objective:
-    """Mean squared error, with the methods that subclasses override.
-
-    Override ``loss`` to add a penalty, ``plan`` to draw random numbers, ``module`` to train another network with the
-    model, ``phases`` and ``updates`` for several passes in an epoch, and ``judged`` if a phase does not train the head.
+    """Mean squared error, with the methods that subclasses override. Override ``loss`` to add a penalty, ``plan`` to
+    draw random numbers, ``module`` to train another network with the model, ``phases`` and ``updates`` for several
+    passes in an epoch, and ``judged`` if a phase does not train the head.
     """
 
     name: ClassVar[str] = "ERM"
@@ -124,9 +119,8 @@ def mean_squared_error(prediction: Tensor, y: Tensor) -> Tensor:
 
 
 def in_full_precision(penalty: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Wrap a penalty so that it casts half-precision features to float32 and disables autocast.
-
-    Covariances and principal angles in bfloat16 are dominated by rounding.
+    """Wrap a penalty so that it casts half-precision features to float32 and disables autocast. Covariances and
+    principal angles in bfloat16 are dominated by rounding.
     """
 
     @wraps(penalty)

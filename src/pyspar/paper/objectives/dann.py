@@ -51,15 +51,8 @@ class DANN(Objective):
     rows: one trains the model against a fixed critic, the next trains the critic on fixed features. With
     ``by="reversal"`` each step trains both, and the gradient changes its sign on the way to the encoder.
 
-    Parameters
-    ----------
-    weight : float, default 1.0
-        The paper's base weight. Its tuned weight for both image data sets is 0.107.
-    by : {"passes", "reversal"}, default "passes"
-    hidden : int, default 512
-        The width of the critic's single hidden layer, with LeakyReLU(0.1).
-    critic_lr : float, default 1e-3
-        The critic's learning rate. That of the model is set in ``TrainConfig``.
+    The paper's base weight is 1, and its tuned weight for both image data sets 0.107. ``hidden`` is the width of the
+    critic's single hidden layer, with LeakyReLU(0.1).
     """
 
     name: ClassVar[str] = "DANN"

@@ -11,8 +11,8 @@ from pyspar.core.moments import Vector
 from pyspar.core.spectrum import Spectrum
 from pyspar.errors import need
 from pyspar.estimators.spar import SpARRegressor
-from pyspar.paper.experiments.synthetic import HUNDRED, Draw
-from pyspar.paper.runs.metrics import metric_title
+from pyspar.paper.experiments.table1 import HUNDRED, Draw
+from pyspar.paper.runs.heads import metric_title
 from pyspar.paper.runs.records import Record
 from pyspar.persist import write_atomically
 from pyspar.theory import spectral_inflation
@@ -26,10 +26,6 @@ SOURCE, TARGET, REMOVED = "#4c72b0", "#dd8452", "#c44e52"
 """Colours that colour-blind readers can distinguish, also in grey scale."""
 
 PUBLISHED = "0.6"
-"""The colour of published numbers."""
-
-MAX_RATIO = 20.0
-"""Means above this multiple of the median are written as text, outside the axis."""
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -51,9 +47,8 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
 
 def draw_labels(draw: Draw, path: Path) -> Path:
-    """Draw the paper's first figure: the data, the true labels, and the predictions of least squares and SpAR.
-
-    Paper: ``fig:labels_vs_predictions``.
+    """Draw the paper's first figure: the data, the true labels, and the predictions of least squares and SpAR. Paper:
+    ``fig:labels_vs_predictions``.
     """
     ols = SpARRegressor(fit_intercept=False).fit(draw.X, draw.y)
     panels = [
@@ -100,22 +95,17 @@ def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path) 
     n_rows = max(sum((c.task, c.metric) == (t, columns[0]) for c in cells) for t in tasks)
     figure = new_figure(5.6 * len(columns), 0.8 + max(3.4, 0.28 * n_rows) * len(tasks))
     axes = figure.subplots(len(tasks), len(columns), squeeze=False)
+    style = {"ms": 4.5, "lw": 1.2}
     for i, task in enumerate(tasks):
         for j, metric in enumerate(columns):
             axis = axes[i, j]
             panel = [c for c in cells if (c.task, c.metric) == (task, metric)]
-            limit = MAX_RATIO * float(np.median([abs(c.mean) for c in panel]))
             for position, c in enumerate(panel):
                 if c.published:
                     mean, spread = map(float, c.published)
-                    _mark(axis, mean, position - 0.18, spread, PUBLISHED, "D")
+                    axis.errorbar(mean, position - 0.18, xerr=spread, fmt="D", **style, color=PUBLISHED)
                 colour = SOURCE if " + " not in c.method else TARGET if c.method.endswith(" OLS") else REMOVED
-                if abs(c.mean) > limit:  # one seed that diverged would compress all other marks
-                    text = f"mean {c.mean:.1e}, off the axis →"
-                    style = {"ha": "right", "va": "center", "fontsize": 7, "color": colour}
-                    axis.text(0.98, position + 0.17, text, transform=axis.get_yaxis_transform(), **style)
-                    continue
-                _mark(axis, c.mean, position + 0.18, c.spread, colour, "o")
+                axis.errorbar(c.mean, position + 0.18, xerr=c.spread, fmt="o", **style, color=colour)
             axis.set_yticks(range(len(panel)), [c.method for c in panel], fontsize=8)
             axis.invert_yaxis()
             axis.set_title(f"{task}: {metric_title(metric)}", fontsize=10)
@@ -129,13 +119,8 @@ def draw_methods(cells: list[Comparison], metrics: tuple[str, ...], path: Path) 
     return save_figure(figure, path)
 
 
-def _mark(axis: Any, mean: float, position: float, spread: float, colour: str, marker: str) -> None:
-    axis.errorbar(mean, position, xerr=spread, fmt=marker, ms=4.5, lw=1.2, color=colour)
-
-
 def draw_alpha(records: list[Record], metrics: tuple[str, ...], path: Path) -> Path:
     """Draw the error against alpha, with least squares and the trained head as lines. Paper: ``fig:spar_alpha_search``.
-
     The axis is -log10(1 - alpha), because the interesting values are close to 1. Alpha = 1 is left out: it removes
     everything, and the error of predicting zero is far above the others.
     """

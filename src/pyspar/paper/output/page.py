@@ -17,10 +17,9 @@ from pyspar.paper.experiments.check import FORMER
 from pyspar.paper.experiments.methods import compare_methods
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
-from pyspar.paper.output.claims import make_claims
-from pyspar.paper.output.overview import make_overview
+from pyspar.paper.output.overview import make_claims, make_overview
 from pyspar.paper.output.tables import NO_VALUE, Sheet, format_sheet, write_text
-from pyspar.paper.runs.metrics import metric_title
+from pyspar.paper.runs.heads import metric_title
 from pyspar.paper.runs.records import Record, read_records, read_suite_records, write_records
 from pyspar.paper.runs.run_suite import Options
 from pyspar.paper.runs.store import RunFolder
@@ -74,9 +73,8 @@ No GPU was available when these parts of the protocol were corrected, so their n
 
 
 def collect(source: Path, results: Path) -> list[str]:
-    """Copy the newest records of every suite that was run, and return the names of these suites.
-
-    Networks on images are slow to train again, so summaries of the first seeds are copied too.
+    """Copy the newest records of every suite that was run, and return the names of these suites. Networks on images are
+    slow to train again, so summaries of the first seeds are copied too.
     """
     names = []
     for name in list_suite_names():
@@ -93,7 +91,6 @@ def collect(source: Path, results: Path) -> list[str]:
 
 
 def _update_summaries(file: Path, source: Path, records: list[Record]) -> None:
-    """Add the summaries of the first networks whose features still exist."""
     summaries: dict[tuple[str, int], Summary] = read_summaries(file) if file.is_file() else {}
     for record in records:
         network = record.method.partition(" + ")[0], record.seed
@@ -105,9 +102,8 @@ def _update_summaries(file: Path, source: Path, records: list[Record]) -> None:
 
 
 def select_newest(records: list[Record], suite: Suite) -> list[Record]:
-    """Return the records of the settings that were added last, for each data set, method and seed.
-
-    If a head was scored again because its rule changed, these are the newer scores. All settings of a search are kept.
+    """Return the records of the settings that were added last, for each data set, method and seed. If a head was scored
+    again because its rule changed, these are the newer scores. All settings of a search are kept.
     """
 
     def cell(r: Record) -> tuple[Any, ...]:
@@ -162,7 +158,6 @@ def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
 
 
 def _wrap(line: str) -> str:
-    """Wrap a line of text or an item of a list. Tables, headings and images stay on one line."""
     if len(line) <= WIDTH or line.startswith(("|", "#", "!")):
         return line
     indent = "  " if line.startswith("- ") else ""
@@ -170,9 +165,8 @@ def _wrap(line: str) -> str:
 
 
 def is_current(page: Path, results: Path) -> bool:
-    """Return whether the text of the page follows from the records and from the published numbers.
-
-    Figures are not drawn, so the lines that show them are not compared.
+    """Return whether the text of the page follows from the records and from the published numbers. Figures are not
+    drawn, so the lines that show them are not compared.
     """
     if not page.is_file():
         return False

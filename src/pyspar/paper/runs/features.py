@@ -15,17 +15,10 @@ from numpy.typing import NDArray
 
 from pyspar.errors import need
 from pyspar.paper.data import Part, ShiftTask, load
-from pyspar.paper.runs.registry import TAUGHT, network, objective
-from pyspar.paper.runs.spec import RunSpec
+from pyspar.paper.runs.spec import NETWORKS, TAUGHT, RunSpec, network, objective
 from pyspar.paper.runs.store import Features
 
-_SHAPES = {
-    "mlp": (6,),
-    "resnet18": (3, 16, 16),
-    "resnet34": (3, 16, 16),
-    "efficientnet-lite0": (3, 16, 16),
-    "multispectral-resnet18": (8, 16, 16),
-}
+_SHAPES = dict.fromkeys(NETWORKS, (3, 16, 16)) | {"mlp": (6,), "multispectral-resnet18": (8, 16, 16)}
 
 _SOURCE_SCALE, _TARGET_SCALE = 0.3, 3.0  # standard deviations of a generated task along its shifted direction
 
@@ -49,39 +42,23 @@ def load_run_data(spec: RunSpec, folder: Path | None) -> tuple[ShiftTask, Any]:
 
 
 def generate_task(spec: RunSpec, *, pool: bool) -> ShiftTask:
-    """Return a small random task with the input shape of the run's network, with groups and an optional pool.
-
-    Along one direction the source has little variance and the target much, so that adaptation has an effect.
+    """Return a small random task with the input shape of the run's network, with groups and an optional pool. Along one
+    direction the source has little variance and the target much, so that adaptation has an effect.
     """
     rng = np.random.default_rng(len(spec.task))
     shape = _SHAPES[spec.network]
-    size = int(np.prod(shape))
-    direction = rng.normal(size=(size, 1)) / np.sqrt(size)
-    shifted = rng.normal(size=size)
-    shifted /= np.linalg.norm(shifted)
-
-    def draw_inputs(rows: int, scale: float) -> Any:
-        X = rng.normal(size=(rows, size))
-        X += (scale - 1.0) * np.outer(X @ shifted, shifted)
-        return X.reshape(rows, *shape).astype(np.float32)
+    direction, shifted = (v / np.linalg.norm(v) for v in rng.normal(size=(2, int(np.prod(shape)))))
 
     def draw_part(rows: int, scale: float) -> Part:
-        X = draw_inputs(rows, scale)
-        y = (X.reshape(rows, -1) @ direction)[:, 0] + 0.1 * rng.normal(size=rows)
-        return Part(X, y.astype(np.float64), np.arange(rows) % 2)
+        X = rng.normal(size=(rows, direction.size))
+        X += (scale - 1.0) * np.outer(X @ shifted, shifted)
+        y = X @ direction + 0.1 * rng.normal(size=rows)
+        return Part(X.reshape(rows, *shape).astype(np.float32), y, np.arange(rows) % 2)
 
-    # A network has more image features than a small task has rows, so on images the noise cannot be estimated.
-    images = len(shape) > 1
-    return ShiftTask(
-        name=spec.task,
-        train=draw_part(16 if images else 256, _SOURCE_SCALE),
-        val=draw_part(12, _SOURCE_SCALE),
-        test=draw_part(16 if images else 40, _TARGET_SCALE),
-        group_kind="group",
-        source="generated",
-        licence="",
-        unlabeled=draw_inputs(16, _TARGET_SCALE) if pool else None,
-    )
+    n, m = (16, 16) if len(shape) > 1 else (256, 40)
+    train, val, test = draw_part(n, _SOURCE_SCALE), draw_part(12, _SOURCE_SCALE), draw_part(m, _TARGET_SCALE)
+    unlabeled = draw_part(16, _TARGET_SCALE).X if pool else None
+    return ShiftTask(spec.task, train, val, test, "group", "generated", "", unlabeled=unlabeled)
 
 
 def build_network(spec: RunSpec, task: ShiftTask) -> Any:

@@ -28,11 +28,9 @@ from pyspar.persist import write_atomically
 
 @dataclass(frozen=True)
 class Record:
-    """One measured number.
-
-    ``at`` is the position on an axis, such as alpha or the index of a direction. ``run`` is the key of the run that
-    produced the number, ``recipe`` the version of the rule (``pyspar.paper.runs.registry.RECIPES``), and ``spec`` the
-    configuration of the run without its seed.
+    """One measured number. ``at`` is the position on an axis, such as alpha or the index of a direction. ``run`` is the
+    key of the run that produced the number, ``recipe`` the version of the rule (``pyspar.paper.runs.spec.RECIPES``),
+    and ``spec`` the configuration of the run without its seed.
     """
 
     task: str

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 from pyspar.errors import InputError, MissingExtraError, need
 from pyspar.paper.runs.features import build_network, features_of, load_run_data, train_network
-from pyspar.paper.runs.heads import Head, predict_with_heads
-from pyspar.paper.runs.metrics import measure, round_to_float32
+from pyspar.paper.runs.heads import Head, measure, predict_with_heads, round_to_float32
 from pyspar.paper.runs.records import current_provenance
 from pyspar.paper.runs.spec import RunSpec
 from pyspar.paper.runs.store import Features, RunFolder
@@ -27,10 +26,9 @@ OnEpoch = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Run:
-    """A spec to train, the heads and metrics to score, and the folders.
-
-    ``resume`` is whether training writes checkpoints and continues from them, ``needs_features`` whether the caller
-    reads the features itself, so that they must exist after the run, and ``keep_features`` whether they stay on disk.
+    """A spec to train, the heads and metrics to score, and the folders. ``resume`` is whether training writes
+    checkpoints and continues from them, ``needs_features`` whether the caller reads the features itself, so that they
+    must exist after the run, and ``keep_features`` whether they stay on disk.
     """
 
     spec: RunSpec
@@ -49,18 +47,16 @@ class Run:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """The rows outside the parts of the task whose features the run needs."""
         adapts_to_pool = any(head.adapt_to == "unlabeled" for head in self.heads)
         return ("unlabeled",) * adapts_to_pool + ("held_out",) * bool(self.spec.options.get("hold_out"))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run, or the reason why there is none.
-
-    A "failed" run is repeated by the next call, "diverged" is a failure of the training itself, and a "skipped" run
-    lacks data or packages. ``scores`` are by head and metric. ``training`` has the validation metric of the selected
-    epoch, the seconds of training and of computing the features, and the versions and machine.
+    """The result of a run, or the reason why there is none. A "failed" run is repeated by the next call, "diverged" is
+    a failure of the training itself, and a "skipped" run lacks data or packages. ``scores`` are by head and metric.
+    ``training`` has the validation metric of the selected epoch, the seconds of training and of computing the features,
+    and the versions and machine.
     """
 
     kind: Literal["done", "failed", "diverged", "skipped"]
@@ -139,7 +135,6 @@ def _compute_features_again(run: Run, folder: RunFolder) -> Features | None:
 
 
 def _train(run: Run, folder: RunFolder, on_epoch: OnEpoch | None) -> Features:
-    """Train, and write the weights, features, validation metric, times and provenance."""
     spec = run.spec
     folder.write_json("spec.json", spec.as_dict())
     (folder.path / "done.json").unlink(missing_ok=True)
@@ -176,15 +171,11 @@ def one_thread() -> Iterator[None]:
     """Limit torch and the libraries below NumPy to one thread: small networks are faster, and sums are reproducible."""
     from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-    with threadpool_limits(1):
-        try:
-            import torch
-        except ImportError:  # the run reports the missing package
+    torch = need("torch", "torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
             yield
-            return
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+    finally:
+        torch.set_num_threads(before)

@@ -57,11 +57,9 @@ class Options:
 
     @property
     def n_jobs(self) -> int:
-        """The number of processes."""
         return self.jobs or (os.cpu_count() or 1 if self.device == "cpu" else 1)
 
     def specs(self, suite: Suite) -> list[RunSpec]:
-        """Return the specs of a suite under these options."""
         known = {method for block in suite.blocks for method in block.methods}
         for method in self.methods:
             check_name(f"method of suite {suite.name}", method, known)
@@ -70,7 +68,6 @@ class Options:
         return [spec for spec in specs if not self.methods or spec.objective in self.methods]
 
     def _choose_task(self, tasks: tuple[str, ...]) -> str:
-        """Return the first data set that is available, or the first one, whose loading explains what is missing."""
         available = [] if self.mini else [name for name in tasks if state_of(name, self.data) == "found"]
         return available[0] if available else tasks[0]
 
@@ -102,11 +99,10 @@ def run_specs(
     resume: bool = True,
     may_diverge: bool = False,
 ) -> SuiteRecords:
-    """Do runs, append the records of each to the file of the suite, and return them from the file.
-
-    ``make_records`` returns the records of a finished run, by default the scores of every head. It may read the
-    features if ``needs_features`` is set. ``drop_features`` deletes them for any options. ``resume`` is whether an
-    interrupted training continues, and ``may_diverge`` whether a training that diverges is no failure.
+    """Do runs, append the records of each to the file of the suite, and return them from the file. ``make_records``
+    returns the records of a finished run, by default the scores of every head. It may read the features if
+    ``needs_features`` is set. ``drop_features`` deletes them for any options. ``resume`` is whether an interrupted
+    training continues, and ``may_diverge`` whether a training that diverges is no failure.
     """
     file = prepare_records_file(suite, options)
     keep = needs_features or (options.keep and not drop_features)
@@ -139,9 +135,8 @@ def run_specs(
 def run_all(
     runs: list[Run], n_jobs: int, title: str, show: bool | None = False
 ) -> Generator[tuple[Run, Outcome], None, None]:
-    """Do runs, at most ``n_jobs`` at a time, and yield each run with its outcome, in order.
-
-    Every run uses one thread, so the numbers do not depend on how many are active.
+    """Do runs, at most ``n_jobs`` at a time, and yield each run with its outcome, in order. Every run uses one thread,
+    so the numbers do not depend on how many are active.
     """
     epochs = [int(run.spec.config.get("epochs", 1)) for run in runs]
     n_jobs = min(n_jobs, len(runs))
@@ -153,17 +148,9 @@ def run_all(
         else:
             before = [sum(epochs[:i]) for i in range(len(runs))]
             results = (run_one(run, lambda n, b=b: advance(b + n)) for run, b in zip(runs, before))  # type: ignore[misc]
-        try:
-            for i, (run, outcome) in enumerate(zip(runs, results), start=1):
-                advance(sum(epochs[:i]))
-                yield run, outcome
-        except RuntimeError as error:
-            if "terminated" not in type(error).__name__.lower():
-                raise
-            raise InputError(
-                "a process was ended from outside, for example because memory ran out. All recorded results are kept; "
-                "run the same command again, with fewer --jobs."
-            ) from error
+        for i, (run, outcome) in enumerate(zip(runs, results), start=1):
+            advance(sum(epochs[:i]))
+            yield run, outcome
 
 
 def prepare_records_file(suite: Suite, options: Options) -> Path:

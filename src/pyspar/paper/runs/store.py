@@ -51,12 +51,10 @@ class RunFolder:
 
     @classmethod
     def of(cls, root: Path, spec: RunSpec) -> RunFolder:
-        """Return the folder of a spec under a root. It may not exist yet."""
         return cls(root / "runs" / spec.key)
 
     @property
     def is_done(self) -> bool:
-        """Whether training finished."""
         return bool(self.read_json("done.json"))
 
     def write_features(self, features: Features) -> None:
@@ -84,7 +82,6 @@ class RunFolder:
             path.unlink(missing_ok=True)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
-        """Write a JSON file of the run, whole or not at all."""
         with write_atomically(self.path / name) as (temporary,):
             temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -108,9 +105,8 @@ class RunFolder:
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock file against other processes, and wait if another one holds it.
-
-    The operating system releases the lock of a process that dies.
+    """Hold a lock file against other processes, and wait if another one holds it. The operating system releases the
+    lock of a process that dies.
     """
     try:
         import fcntl

@@ -1,16 +1,12 @@
-"""Summaries of trained networks, from which a new head can be scored without training.
+"""Summaries of trained networks, from which a new head can be scored without training and without their features.
 
-The features of an image network take gigabytes, and training it takes a GPU. A rule that depends on the features only
-through their moments needs neither. A summary has the moments of the source features with the labels, the moments of
-the test features with the labels and the predictions of the trained head, and the trained head, along the directions of
-the features whose singular value is above the cutoff.
-
->>> one = read_summaries("results/rcf-mnist/summaries.npz")["ERM", 0]  # doctest: +SKIP
->>> one.rmse(SpARRegressor(fit_intercept=False).fit(one.source).adapt(one.target).coef_)  # doctest: +SKIP
+A summary has the moments of the source features with the labels, those of the test features with the labels and the
+predictions of the trained head, and the trained head, along the directions of the features above the cutoff. For
+example, ``one = read_summaries("results/rcf-mnist/summaries.npz")["ERM", 0]`` and
+``one.rmse(SpARRegressor(fit_intercept=False).fit(one.source).adapt(one.target).coef_)``.
 
 The coordinates are the right singular vectors of the source features, so the source moments are a few vectors. The root
-of the test moments is a triangle. Each of its columns is stored as float16 in units of its largest entry: an error is
-recomputed to three digits.
+of the test moments is a triangle, whose columns are stored as float16: an error is recomputed to three digits.
 """
 
 from __future__ import annotations
@@ -34,13 +30,8 @@ FILE = "summaries.npz"
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """One trained network along the directions of its features above the cutoff.
-
-    Attributes
-    ----------
-    source : Moments of the source features along these directions, with the labels
-    test : Moments of the test features, with the labels and the predictions of the trained head along all directions
-    head : array of shape (1, directions), the trained head along these directions
+    """One trained network along the directions of its features above the cutoff. ``source`` has the labels, and
+    ``test`` the labels and the predictions of the trained head along all directions.
     """
 
     source: Moments
@@ -49,11 +40,9 @@ class Summary:
 
     @property
     def target(self) -> Moments:
-        """The moments of the test features without labels."""
         return self.test.without_outputs()
 
     def rmse(self, weights: Any) -> float:
-        """Return the test error of a head without bias."""
         return self._size(np.concatenate([[0.0], -np.ravel(weights), [1.0, 0.0]]))
 
     @property

@@ -38,10 +38,8 @@ def draw_train_order(seed: int, epoch: int, n: int, batch_size: int, shuffle: Sh
 
 
 def draw_target_order(seed: int, epoch: int, m: int, steps: int, batch_size: int) -> NDArray[np.int64]:
-    """Return the target rows of each step, shape (steps, batch_size).
-
-    The epochs are consecutive sections of one endless sequence of permutations of all m rows. A row is repeated only
-    after every row was used, also across epochs.
+    """Return the target rows of each step, shape (steps, batch_size). The epochs are consecutive sections of one
+    endless sequence of permutations of all m rows. A row is repeated only after every row was used, also across epochs.
     """
     count = steps * batch_size
     first, skip = divmod(epoch * count, m)
@@ -104,7 +102,6 @@ class TrainingData:
 
     @classmethod
     def load(cls, task: Any, objective: Objective, config: TrainConfig, dtype: torch.dtype) -> TrainingData:
-        """Move the rows of a task to the device and prepare the objective."""
         labels, device = as_columns(task.train.y), config.torch_device
         group = np.asarray(task.val.group if config.select == "worst-group-r" else [])  # other modes ignore the groups
         return cls(
@@ -128,9 +125,8 @@ def as_columns(y: Any) -> NDArray[np.float64]:
 def draw_epoch(
     data: TrainingData, objective: Objective, config: TrainConfig, seed: int, epoch: int
 ) -> dict[str, Tensor]:
-    """Return the tables of an epoch, whose first axis is the step.
-
-    "order", "partner" and "target" contain row indices. The others are draws of the objective.
+    """Return the tables of an epoch, whose first axis is the step. "order", "partner" and "target" contain row indices.
+    The others are draws of the objective.
     """
     order = draw_train_order(seed, epoch, len(data.labels), config.batch_size, config.shuffle)
     drawn = objective.plan(EpochPlan(make_generator(seed, epoch, "plan"), order, data.labels, epoch, data.state))

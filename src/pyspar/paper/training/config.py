@@ -59,7 +59,6 @@ class TrainConfig:
 
     @property
     def torch_device(self) -> torch.device:
-        """The device. "auto" is the GPU if torch finds one, else the CPU."""
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         return torch.device(self.device)

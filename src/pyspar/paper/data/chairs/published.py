@@ -43,9 +43,8 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
 
 
 def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0) -> ShiftTask:
-    """Load the images as uint8 (n, 3, 64, 64) with their angles in degrees.
-
-    The seed determines the images for validation, and the test images of an angle with more than 25 images.
+    """Load the images as uint8 (n, 3, 64, 64) with their angles in degrees. The seed determines the images for
+    validation, and the test images of an angle with more than 25 images.
     """
     path = find(folder).path
     arrays = _read_arrays(path)
@@ -53,24 +52,16 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0) -> Shif
     for name, part in (("training", train), ("validation", val), ("test", test)):
         if not len(part):
             raise InputError(f"{str(path)!r} has no {name} images; get it again")
-    return ShiftTask(
-        name=NAME,
-        train=train,
-        val=val,
-        test=test,
-        group_kind="none",
-        source="RC-49 (Ding et al., ICLR 2021), split as in Gustafsson et al. (TMLR 2023)",
-        licence="as the authors of RC-49 grant",
-    )
+    source = "RC-49 (Ding et al., ICLR 2021), split as in Gustafsson et al. (TMLR 2023)"
+    return ShiftTask(NAME, train, val, test, "none", source, "as the authors of RC-49 grant")
 
 
 def split_tails(
     angle: NDArray[np.floating[Any]], training: NDArray[np.bool_], *, seed: int
 ) -> tuple[RowIndices, RowIndices, RowIndices]:
-    """Return the rows of training, validation and test.
-
-    Training images strictly between 15° and 75° are shuffled; four fifths are for training and one for validation. The
-    test part consists of other images strictly between 0° and 90°, at most 25 per angle.
+    """Return the rows of training, validation and test. Training images strictly between 15° and 75° are shuffled; four
+    fifths are for training and one for validation. The test part consists of other images strictly between 0° and 90°,
+    at most 25 per angle.
     """
     random = np.random.default_rng(seed)
     pool = random.permutation(np.flatnonzero(training & (angle > TRAINING_YAWS[0]) & (angle < TRAINING_YAWS[1])))

@@ -1,12 +1,9 @@
 """Render chair models of Sweet Home 3D as small images.
 
-A catalogue is a zip file (``.sh3f``). Its ``PluginFurnitureCatalog.properties`` lists the pieces of furniture, each
-with a Wavefront OBJ model and the rotation to an upright position with the front towards the viewer: x to the right, y
-up, z towards the viewer. Materials have a diffuse colour; textures are ignored.
-
-The surface of a model is a dense cloud of random points, with a fixed seed. It is rotated to a yaw, and each subpixel
-shows its nearest point. Images are orthographic, drawn at twice the resolution and averaged. The light moves with
-the viewer.
+A catalogue (``.sh3f``) is a zip file that lists pieces of furniture, each with a Wavefront OBJ model and the rotation
+to an upright position with the front towards the viewer: x to the right, y up, z towards the viewer. Textures are
+ignored. The surface of a model is a dense cloud of random points, with a fixed seed. It is rotated to a yaw, and each
+subpixel shows its nearest point. Images are orthographic, drawn at twice the resolution and averaged.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ INSTALL = "apt-get install sweethome3d-furniture"
 SIZE, FINE = 64, 2
 """Pixels along a side of the image, and subpixels along a side of a pixel."""
 
-_CHAIR_NAME = re.compile(r"chair|stool|class seat", re.IGNORECASE)
+_CHAIR_NAME = re.compile(r"chair|class seat", re.IGNORECASE)
 _ELEVATION = 20.0  # degrees above the horizon
 _POINTS = 120_000  # about ten on each subpixel that a chair covers
 _FILL = 0.94  # of the side of the image
@@ -64,7 +61,7 @@ class Cloud:
 
 
 def chair_models(folder: Path | str = FOLDER) -> tuple[ChairModel, ...]:
-    """List the chairs, armchairs and stools of the catalogues in a folder, in a fixed order."""
+    """List the chairs of the catalogues in a folder, in a fixed order. The yaw of a stool is not visible."""
     archives = [Path(folder) / name for name in list_names(Path(folder)) if name.endswith(".sh3f")]
     if not archives:
         raise MissingDataError(f"no furniture catalogues (*.sh3f) in {str(folder)!r}; install them with: {INSTALL}")
@@ -150,9 +147,8 @@ def sample_surface(model: ChairModel) -> Cloud:
 
 
 def draw_picture(cloud: Cloud, yaw: float) -> NDArray[np.uint8]:
-    """Return the image of a cloud at ``yaw`` degrees as channels, height and width. The background is white.
-
-    At yaw 0 the front faces the viewer. With increasing yaw it turns to the viewer's right.
+    """Return the image of a cloud at ``yaw`` degrees as channels, height and width. The background is white. At yaw 0
+    the front faces the viewer. With increasing yaw it turns to the viewer's right.
     """
     side = SIZE * FINE
     c, s = np.cos(np.radians(yaw)), np.sin(np.radians(yaw))

@@ -1,4 +1,4 @@
-"""ResNet: the paper's networks for images, ResNet-18 and -34, with a linear head without bias.
+"""The paper's networks: an MLP for tables, and residual networks for images.
 
 He et al. (2016), "Deep Residual Learning for Image Recognition": basic blocks of two 3 x 3 convolutions in four stages
 of 64, 128, 256 and 512 channels. The layers have torchvision's names, so that its weights can be loaded.
@@ -30,9 +30,8 @@ SCALES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions with a residual connection.
-
-    A ``plain`` block has a LeakyReLU, and a shortcut without weights: average pooling and channels of zeros.
+    """Two 3 x 3 convolutions with a residual connection. A ``plain`` block has a LeakyReLU, and a shortcut without
+    weights: average pooling and channels of zeros.
     """
 
     def __init__(self, n_in: int, n_out: int, stride: int, *, plain: bool = False) -> None:
@@ -58,9 +57,8 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network with stem, trunk and head. Create it with :func:`resnet`.
-
-    Images have shape (B, C, H, W). ``normalise`` converts uint8 images to floats. Float images are not scaled.
+    """A residual network with stem, trunk and head. Create it with :func:`resnet`. Images have shape (B, C, H, W).
+    ``normalise`` converts uint8 images to floats. Float images are not scaled.
     """
 
     pixel_mean: Tensor
@@ -84,7 +82,6 @@ class ResNet(nn.Module):
         return (x.to(self.pixel_mean.dtype) / 255 - self.pixel_mean) / self.pixel_std
 
     def feature_maps(self, x: Tensor) -> Tensor:
-        """Return the maps of the last stage, of shape (B, 512, height, width)."""
         maps: Tensor = self.trunk[:-2](self.stem(self.normalise(x) if x.dtype == torch.uint8 else x))
         return maps
 
@@ -190,14 +187,42 @@ def load_imagenet_weights(model: ResNet) -> ResNet:
 
 
 def convert_first_layer(weight: Tensor, channels: int) -> Tensor:
-    """Return first-layer weights for any number of channels, from those for red, green and blue.
-
-    The first three channels use these weights and the others their mean. With fewer than three channels all use the
-    mean. All are scaled by 3 / channels, so that the output keeps its size. WILDS initialises its multispectral network
-    in the same way.
+    """Return first-layer weights for any number of channels, from those for red, green and blue, as WILDS does. The
+    first three channels use these weights and the others their mean. With fewer than three channels all use the mean.
+    All are scaled by 3 / channels, so that the output keeps its size.
     """
     if channels == 3:
         return weight
     mean = weight.mean(dim=1, keepdim=True)
     known = weight if channels > 3 else weight[:, :0]
     return torch.cat([known, mean.expand(-1, channels - known.shape[1], -1, -1)], dim=1) * 3 / channels
+
+
+class MLP(nn.Module):
+    """Two hidden layers with LeakyReLU(0.1), and a linear head without bias.
+
+    Parameters
+    ----------
+    n_features : int
+    hidden : int
+        Width of both hidden layers. The paper's text has one layer, the authors' code has two.
+    outputs : int
+    """
+
+    def __init__(self, n_features: int, *, hidden: int = 128, outputs: int = 1) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(n_features, hidden), nn.LeakyReLU(0.1))
+        self.trunk = nn.Sequential(nn.Linear(hidden, hidden), nn.LeakyReLU(0.1))
+        self.head: nn.Module = nn.Linear(hidden, outputs, bias=False)
+        self.sizes = (n_features, hidden, hidden, outputs)
+
+    def features(self, x: Tensor) -> Tensor:
+        features: Tensor = self.trunk(self.stem(x))
+        return features
+
+    def forward(self, x: Tensor) -> Tensor:
+        prediction: Tensor = self.head(self.features(x))
+        return prediction
+
+    def __repr__(self) -> str:
+        return f"MLP({' -> '.join(map(str, self.sizes))})"
