@@ -84,7 +84,7 @@ MOMENTS = {
         "sys.meta_path.insert(0, Slow())\n"
     ),
     # CPython records a KeyboardInterrupt that passes through exec, and later ends the process by the signal.
-    "in exec": "import pyspar.cli.commands as p\np.load_inputs = lambda *a, **k: exec('wait()')\n",
+    "in exec": "import pyspar.cli.commands as p\np.files.load_inputs = lambda *a, **k: exec('wait()')\n",
     "while writing": "import pyspar.cli.commands as p\np.write_model = lambda m, f: f.write_text('x') and wait()\n",
     "at exit": "import atexit\natexit.register(wait)\n",
 }

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -135,16 +135,7 @@ def adapt(
     debug: Debug = False,
 ) -> None:  # fmt: skip
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
-    given = locals()
-
-    def work(commands: Any) -> Any:
-        use_labels = use_target_labels or labels is not None
-        return commands.adapt(
-            _request(commands, given), method=method, alpha=alpha, assume=assume, use_labels=use_labels, output=output,
-            save_model=save_model, level=level,
-        )  # fmt: skip
-
-    _run(work, json=json, debug=debug)
+    _run("adapt", {**locals(), "use_labels": use_target_labels or labels is not None})
 
 
 @app.command(
@@ -160,8 +151,7 @@ def inspect(
     drop_unlabelled: Unlabelled = False, stream: Stream = False, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
-    given = locals()
-    _run(lambda commands: commands.inspect(_request(commands, given), alpha=alpha, html=html), json=json, debug=debug)
+    _run("inspect", locals())
 
 
 @app.command(
@@ -177,12 +167,7 @@ def label(
     drop_unlabelled: Unlabelled = False, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Choose rows of TARGET to label."""
-    given = {**locals(), "groups": None, "ignore": groups}
-
-    def work(commands: Any) -> Any:
-        return commands.label(_request(commands, given), n=rows, groups=groups, output=output)
-
-    _run(work, json=json, debug=debug)
+    _run("label", {**locals(), "groups": None, "ignore": groups})
 
 
 @app.command(
@@ -198,15 +183,7 @@ def predict(
     bad_cells: Cells = BadCells.stop, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Predict the rows of FILE with a saved MODEL."""
-
-    def work(commands: Any) -> Any:
-        options = _read_options(commands, sep, decimal, na)
-        return commands.predict(
-            model, file, options=options, output=output, label=label, identity=identity, level=level,
-            impute=bad_cells == "impute",
-        )  # fmt: skip
-
-    _run(work, json=json, debug=debug)
+    _run("predict", {**locals(), "source": model, "target": file})
 
 
 app.add_typer(paper_data.app, short_help="List, find and check the data sets of the paper.")
@@ -221,30 +198,28 @@ def run() -> None:
     app(prog_name="spar")
 
 
-def _read_options(commands: Any, sep: str | None, decimal: str | None, na: list[str] | None) -> Any:
-    sep = {"tab": "\t", "\\t": "\t"}.get(sep or "", sep)
-    if sep is not None and len(sep) != 1:
-        raise InputError(f"--sep must be one character or tab, got {sep!r}")
-    if decimal not in (None, ".", ","):
-        raise InputError(f"--decimal must be . or a comma, got {decimal!r}")
-    return commands.ReadOptions(sep, decimal, tuple(na or ()))
+def _run(command: str, given: dict[str, Any]) -> None:
+    """Do the work of a command, and print its result as text or as JSON.
 
-
-def _request(commands: Any, given: dict[str, Any]) -> Any:
-    """Return the Request of a command, whose fields have the names of the options."""
-    options = _read_options(commands, given["sep"], given["decimal"], given["na"])
-    lists = {"drop": tuple(given["drop"] or ()), "category": tuple(given["category"] or ())}
-    values = {**given, **lists, "options": options, "impute": given["bad_cells"] == "impute"}
-    return commands.Request(**{name: values[name] for name in commands.Request.__dataclass_fields__ if name in values})
-
-
-def _run(work: Callable[[Any], Any], *, json: bool, debug: bool) -> None:
-    """Do the work of a command, and print its result as text or as JSON."""
-    with handle_errors(debug=debug):
+    Options whose names are fields of the Request are passed in it. The others are arguments of the work.
+    """
+    with handle_errors(debug=given["debug"]):
         # Imported when a command runs, so that --help is fast and a missing package is named.
-        result = work(need("pyspar.cli.commands", "cli"))
+        commands = need("pyspar.cli.commands", "cli")
+        sep, decimal = {"tab": "\t", "\\t": "\t"}.get(given["sep"] or "", given["sep"]), given["decimal"]
+        if sep is not None and len(sep) != 1:
+            raise InputError(f"--sep must be one character or tab, got {sep!r}")
+        if decimal not in (None, ".", ","):
+            raise InputError(f"--decimal must be . or a comma, got {decimal!r}")
+        values = {name: tuple(value or ()) if name in ("drop", "category") else value for name, value in given.items()}
+        values |= {"options": commands.files.ReadOptions(sep, decimal, tuple(given["na"] or ()))}
+        values |= {"impute": given["bad_cells"] == "impute"}
+        names = commands.Request.__dataclass_fields__.keys() & values.keys()
+        request = commands.Request(**{name: values[name] for name in names})
+        work = getattr(commands, command)
+        result = work(request, **{name: given[name] for name in list(signature(work).parameters)[1:]})
         report = result.pop("report", None)
-        if json:
+        if given["json"]:
             for name in ("wrote", "saved", "next step"):
                 result.pop(name, None)
             print_json({"version": __version__, **result, **({} if report is None else report.to_dict())})

@@ -18,24 +18,13 @@ from pyspar import (
     SpARRegressor,
     TargetCorrection,
     adapt_pipeline,
+    align,
     expected_rmse,
     rows_to_label,
 )
 from pyspar import inspect as inspect_model
-from pyspar.cells import ReadOptions, suggest_column
-from pyspar.cli.files import (
-    OUTPUTS,
-    Inputs,
-    Request,
-    Table,
-    check_output,
-    load_for_model,
-    load_inputs,
-    open_for_model,
-    read_batches,
-    table_writer,
-    write_label_rows,
-)
+from pyspar.cli import files
+from pyspar.cli.files import Inputs, Request, Table
 from pyspar.errors import InputError, collect_warnings, need
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
@@ -51,19 +40,15 @@ def adapt(
 ) -> Result:  # fmt: skip
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
     check_outputs(request, output, level)
-    check_output(save_model, "--save-model", (".skops",), (request.source, request.target, request.labels))
+    files.check_output(save_model, "--save-model", (".skops",), request)
     if save_model is not None:
         need("skops.io", "cli")
-    inputs = load_inputs(request)
+    inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels or method == "ridge"):
-        raise InputError(
-            "--assume measurement, target labels and --method ridge need all rows in memory; use fewer rows"
-        )
+        raise InputError("--assume measurement, target labels and --method ridge need rows in memory; use fewer rows")
     if use_labels and inputs.labels is None:
-        raise InputError(
-            f"{inputs.target.where}: no labels in the column {inputs.label!r}; choose rows with spar label, and pass "
-            "them with --labels"
-        )
+        fix = "choose rows with spar label, and pass them with --labels"
+        raise InputError(f"{inputs.target.where}: no labels in the column {inputs.label!r}; {fix}")
     with progress_bar("fitting and adapting"), collect_warnings() as notes:
         trained = fit(inputs, method, alpha)
         before = forecast(trained, inputs)
@@ -71,9 +56,7 @@ def adapt(
         if assume != "measurement":
             models["relation"] = adapt_model(trained, inputs) if method in ("bayes", "spar") else trained
         if assume == "measurement" or (use_labels and assume is None):
-            models["measurement"] = need("pyspar.estimators.align", "cli").align(
-                trained, source=inputs.X, target=inputs.Z
-            )
+            models["measurement"] = align(trained, source=inputs.X, target=inputs.Z)
         assumed, model = next(iter(models.items()))
         correction = None
         if use_labels:
@@ -116,8 +99,8 @@ def adapt(
 
 def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Result:
     """Inspect a fit on the source at the target, and write the report."""
-    check_output(html, "--html", (".html",), (request.source, request.target, request.labels))
-    inputs = load_inputs(request)
+    files.check_output(html, "--html", (".html",), request)
+    inputs = files.load_inputs(request)
     with progress_bar("fitting and forecasting"), collect_warnings() as notes:
         model = fit(inputs, "bayes", alpha)
         inspected = model[-1] if inputs.is_streamed else model
@@ -131,74 +114,66 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
     return {"report": report, "data": describe_data(inputs), "notes": [*inputs.notes, *notes], "wrote": wrote}
 
 
-def label(request: Request, *, n: int, groups: str | None, output: Path | None) -> Result:
+def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, for a source or a saved model, and write them."""
-    check_output(output, "--output", (".csv", ".tsv", ".parquet"), (request.source, request.target, request.labels))
+    files.check_output(output, "--output", (".csv", ".tsv", ".parquet"), request)
     if request.source.suffix.lower() == ".skops":
-        inputs, model = load_for_model(load(request.source), request)
+        inputs, model = files.load_for_model(load(request.source), request)
     else:
-        inputs = load_inputs(request)
+        inputs = files.load_inputs(request)
         model = None if inputs.is_streamed else adapt_model(fit(inputs, "bayes", None), inputs)
     if model is None:
         raise InputError("spar label needs the rows in memory; pass fewer rows")
     target = Table(inputs.target, inputs.target_cells)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
-    if n > inputs.n_target - len(known):
-        raise InputError(f"--rows must be at most {inputs.n_target - len(known)}, the rows without a label, got {n}")
-    spread = None if groups is None else target.groups(groups)
+    if rows > (free := inputs.n_target - len(known)):
+        raise InputError(f"--rows must be at most {free}, the rows without a label, got {rows}")
+    groups = None if request.ignore is None else target.groups(request.ignore)
     with collect_warnings() as notes:
-        choice = rows_to_label(model, inputs.Z, n, groups=spread, exclude=known)
-    rows = [int(row) for row in choice.rows]
+        choice = rows_to_label(model, inputs.Z, rows, groups=groups, exclude=known)
+    chosen = [int(row) for row in choice.rows]
     with write_atomically(*([] if output is None else [output])) as parts:
         for part in parts:
-            write_label_rows(part, inputs.target_cells, inputs.label, rows, choice.reasons)
+            files.write_label_rows(part, inputs.target_cells, inputs.label, chosen, choice.reasons)
     words = None if request.identity is None else target.words(request.identity)
-    names = [f"row {row}" if words is None else f"{request.identity} {words[row]}" for row in rows]
+    names = [f"row {row}" if words is None else f"{request.identity} {words[row]}" for row in chosen]
     wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} (rows count from 0)"
+    label_rows = [{"row": row, "name": name, "reason": why} for row, name, why in zip(chosen, names, choice.reasons)]
+    next_step = None if output is None else f"fill in {inputs.label!r}, and run spar adapt with --labels {output}"
     return {
-        "rows": inputs.n_target,
-        "rows_with_label": len(known),
-        "label_rows": [
-            {"row": row, "name": name, "reason": why} for row, name, why in zip(rows, names, choice.reasons)
-        ],
-        "notes": [*inputs.notes, *notes],
-        "output": output,
-        "wrote": wrote,
-        "next step": None if output is None else f"fill in {inputs.label!r}, and run spar adapt with --labels {output}",
-    }
+        "rows": inputs.n_target, "rows_with_label": len(known), "label_rows": label_rows,
+        "notes": [*inputs.notes, *notes], "output": output, "wrote": wrote, "next step": next_step,
+    }  # fmt: skip
 
 
-def predict(
-    path: Path, file: Path, *, options: ReadOptions, output: Path, label: str | None, identity: str | None,
-    impute: bool, level: float,
-) -> Result:  # fmt: skip
+def predict(request: Request, *, output: Path, level: float) -> Result:
     """Predict the rows of a file in batches with a saved model."""
-    check_outputs(Request(path, file, identity=identity), output, level)
+    check_outputs(request, output, level)
+    path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")
     extra = [name for name in (label, identity) if name is not None]
-    rows, columns, model = open_for_model(load(path), file, options, extra)
-    for option, name in (("--label", label), ("--id", identity)):
-        if name is not None and name not in rows.names:
-            raise InputError(f"{rows.where}: no {option} column {name!r}; {suggest_column(name, rows.names)}")
-    n, n_missing, errors, ends = 0, 0, [], None
-    with collect_warnings() as notes, write_atomically(output) as (part,), table_writer(part) as write:
-        for Z, table in read_batches(rows, columns, impute=impute, extra=extra):
+    rows, columns, model = files.open_for_model(load(path), request.target, request.options, extra)
+    files.check_column(label, "--label", rows.names, rows.where)
+    files.check_column(identity, "--id", rows.names, rows.where)
+    n, n_missing, shown = 0, 0, "no intervals"
+    errors = []
+    with collect_warnings() as notes, write_atomically(output) as (part,), files.table_writer(part) as write:
+        for Z, table in files.read_batches(rows, columns, impute=request.impute, extra=extra):
             prediction = np.asarray(model.predict(Z), dtype=np.float64)
             if prediction.ndim != 1:
                 raise InputError(f"{path} predicts {prediction.shape[1]} labels for each row; only one is supported")
             ends = predict_interval(model, Z, level)
-            ids = None if identity is None else table.cells[identity]
-            write(name_columns(ids, identity, n, prediction, ends))
+            shown = shown if ends is None else f"intervals at level {level:g}"
+            write(name_columns(None if identity is None else table.cells[identity], identity, n, prediction, ends))
             errors.append(prediction - (np.nan if label is None else table.labels(label)))
             n, n_missing = n + len(prediction), n_missing + int(Z.isna().sum().sum())
     residuals = np.concatenate(errors)
     n_known = int((~np.isnan(residuals)).sum())
     imputed = [f"{count_noun(n_missing, 'missing value')}: imputed by the model"] if n_missing else []
-    shown = "no intervals" if ends is None else f"intervals at level {level:g}"
     return {
         "rows": n, "measured": {"rows": n_known, "rmse": root_mean_square(residuals)} if n_known else None,
-        "level": None if ends is None else level, "notes": [*imputed, *notes], "output": output,
+        "level": None if shown == "no intervals" else level, "notes": [*imputed, *notes], "output": output,
         "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
     }  # fmt: skip
 
@@ -207,7 +182,7 @@ def check_outputs(request: Request, output: Path | None, level: float) -> None:
     """Raise InputError for predictions that cannot be written."""
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
-    check_output(output, "--output", OUTPUTS, (request.source, request.target, request.labels))
+    files.check_output(output, "--output", files.OUTPUTS, request)
     if output is not None and output.suffix.lower() == ".npy" and request.identity is not None:
         raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
 
@@ -217,7 +192,7 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
     groups = {} if inputs.groups is None else {"regressor__groups": inputs.groups}
     regressor: Any
     if method == "bayes":
-        regressor = BayesSpARRegressor() if alpha is None else BayesSpARRegressor(alpha=alpha)
+        regressor = BayesSpARRegressor(alpha=alpha)
     elif method == "ridge":
         n_folds = 0 if inputs.groups is None else min(10, len(set(inputs.groups)))
         splits = list(GroupKFold(n_folds).split(inputs.X, groups=inputs.groups)) if n_folds else None
@@ -269,7 +244,7 @@ def predict_target(inputs: Inputs, models: tuple[Any, ...], path: Path | None, l
         low, high = 2.0 * inputs.y.min() - inputs.y.max(), 2.0 * inputs.y.max() - inputs.y.min()
     errors: list[list[Any]] = [[np.empty(0)] for _ in models]
     n_outside = 0
-    with table_writer(path) as write:
+    with files.table_writer(path) as write:
         for rows, labels, ids in _target_batches(inputs):
             predictions = [np.asarray(model.predict(rows), dtype=np.float64) for model in models]
             n_outside += int(((predictions[-1] < low) | (predictions[-1] > high)).sum())
@@ -288,12 +263,9 @@ def _target_batches(inputs: Inputs) -> Iterator[tuple[Any, Any, Any]]:
         yield inputs.Z, inputs.labels, None if identity is None else inputs.target_cells[identity]
         return
     extra = [name for name in (label, identity) if name in inputs.target.names]
-    for rows, table in read_batches(inputs.target, inputs.columns, impute=inputs.request.impute, extra=extra):
-        yield (
-            rows,
-            table.labels(label) if label in extra else None,
-            None if identity is None else table.cells[identity],
-        )
+    for rows, table in files.read_batches(inputs.target, inputs.columns, impute=inputs.request.impute, extra=extra):
+        ids = None if identity is None else table.cells[identity]
+        yield rows, table.labels(label) if label in extra else None, ids
 
 
 def name_columns(ids: Any, identity: str | None, first: int, prediction: Any, ends: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Tables of the command line: read and check two files, encode their columns, write predictions and rows to label.
 
-Only the source determines which columns are features, and of which kind. Cells are converted by ``pyspar.cells``, and
-the options of the source (decimal mark, separator, missing marks) are those of the target and of the saved model.
+Only the source determines which columns are features, of which kind, and how cells are written.
 """
 
 from __future__ import annotations
@@ -97,9 +96,8 @@ class Table(NamedTuple):
         kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
         if kind != "empty" and (not is_number(kind) or kind.startswith("date")):
             first = next(word for word in self.words(name) if isinstance(word, str))
-            raise InputError(
-                f"{where}: labels must be numbers, got {first[:40]!r}; correct them, or use another column"
-            )
+            advice = "correct them, or use another column"
+            raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; {advice}")
         values, bad = self.numbers(name, "truth" if kind == "truth" else "number")
         if bad and fix:
             raise cells.bad_cells_error(bad, self.file, fix)
@@ -136,10 +134,7 @@ def check_column(name: str | None, option: str, names: Sequence[str], where: str
 
 
 def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> tuple[pd.DataFrame, list[str]]:
-    """Return columns of the given kinds as a data frame of numbers and text, and notes about bad cells.
-
-    Bad cells raise an InputError, or become missing with ``impute``.
-    """
+    """Return columns as numbers and text, and notes about bad cells, which are errors without ``impute``."""
     columns: dict[str, Any] = {}
     bad: dict[str, list[BadCell]] = {}
     for name, kind in kinds.items():
@@ -160,9 +155,7 @@ def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Select the features of a data frame and convert them to numbers and text; the first step of a saved model.
 
-    ``kinds`` has the kind of each feature, ``label`` is the label column of the source, and ``options`` are those with
-    which the source was read. A missing category is a category of its own if the source has missing ones, otherwise the
-    most frequent one.
+    A missing category is a category of its own if the source has missing ones, otherwise the most frequent one.
     """
 
     def __init__(self, kinds: dict[str, str], label: str = "", options: tuple[Any, ...] = ()) -> None:
@@ -326,8 +319,8 @@ def check_features(kinds: Mapping[str, str], names: Sequence[str], where: str, o
 
 def _check_any_feature(kinds: Mapping[str, str], ignored: Mapping[str, str], where: str) -> None:
     if not kinds:
-        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(ignored.items())[:6])
-        reasons = reasons or "the label is its only column"
+        listed = "; ".join(f"{name!r}: {reason}" for name, reason in list(ignored.items())[:6])
+        reasons = listed or "the label is its only column"
         raise InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
 
 
@@ -369,10 +362,8 @@ def _source_labels(source: Table, label: str, request: Request) -> tuple[Any, li
     values = source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
     missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
     if missing and not request.drop_unlabelled:
-        raise InputError(
-            f"{where}: {len(missing)} of {len(values)} labels are missing, in {describe_rows(missing, path)}; ignore "
-            "such rows with --drop-unlabelled"
-        )
+        share, rows = f"{len(missing)} of {len(values)} labels", describe_rows(missing, path)
+        raise InputError(f"{where}: {share} are missing, in {rows}; ignore such rows with --drop-unlabelled")
     if len(known) < 2:
         raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)}")
     if known.min() == known.max():
@@ -540,21 +531,23 @@ def load_for_model(model: Any, request: Request) -> tuple[Inputs, Any]:
     return Inputs(request, label, columns, None, file, 0, len(Z), None, None, columns.transform(Z), **rest), inner
 
 
-def check_output(path: Path | None, option: str, suffixes: Sequence[str], inputs: Sequence[Path | None]) -> None:
+def check_output(path: Path | None, option: str, suffixes: Sequence[str], request: Request) -> None:
     """Raise InputError for a path that cannot be written, or that is an input file."""
     if path is None:
         return
-    where = f"{option} {str(path)!r}"
+    folder, inputs, problem = path.parent, (request.source, request.target, request.labels), ""
     if path.suffix.lower() not in suffixes:
-        raise InputError(f"{where}: unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}")
-    if path.is_dir():
-        raise InputError(f"{where} is a folder; pass a file")
-    if not path.parent.is_dir():
-        raise InputError(f"{where}: folder not found: {str(path.parent)!r}; create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{where}: the folder {str(path.parent)!r} is read-only; choose another")
-    if any(other is not None and path.resolve() == other.resolve() for other in inputs):
-        raise InputError(f"{where} is an input file, which would be overwritten; choose another name")
+        problem = f": unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}"
+    elif path.is_dir():
+        problem = " is a folder; pass a file"
+    elif not folder.is_dir():
+        problem = f": folder not found: {str(folder)!r}; create it first"
+    elif not os.access(folder, os.W_OK):
+        problem = f": the folder {str(folder)!r} is read-only; choose another"
+    elif path.resolve() in [each.resolve() for each in inputs if each is not None]:
+        problem = " is an input file, which would be overwritten; choose another name"
+    if problem:
+        raise InputError(f"{option} {str(path)!r}{problem}")
 
 
 @contextmanager
@@ -621,12 +614,8 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
         if name not in table.names:
             raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
     values, (rows, bad) = table.labels(label), table.numbers(ROW)
-    rows, known, n_rows, identity = (
-        rows.copy(),
-        np.flatnonzero(~np.isnan(values)),
-        len(target.cells),
-        str(request.identity),
-    )
+    rows, known = rows.copy(), np.flatnonzero(~np.isnan(values))
+    n_rows, identity = len(target.cells), str(request.identity)
     if not len(known):
         raise InputError(f"{describe_file('labels', path, label)}: all {len(values)} labels are empty; fill them in")
     ids = pd.Index(_ids(target, identity)) if identity in table.names and identity in target.names else pd.Index([0, 0])

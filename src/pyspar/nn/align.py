@@ -20,7 +20,8 @@ from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subse
 
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.features import check_finite
+from pyspar.nn.find_head import find_head
 from pyspar.nn.layer_statistics import affine, collect_inputs, collect_outputs, find_layers
 from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
 from pyspar.nn.source_summary import FeatureSums, SourceSummary, relative_distance
@@ -65,19 +66,10 @@ class Alignment:
 
 
 def align(
-    model: nn.Module,
-    source: Any,
-    target: Any,
-    passes: int = 5,
-    *,
-    learning_rate: float | None = None,
-    batch_size: int = 64,
-    force: bool = False,
-    head: str | None = None,
-    inputs: Function = None,
-    seed: int = 0,
+    model: nn.Module, source: Any, target: Any, passes: int = 5, *, learning_rate: float | None = None,
+    batch_size: int = 64, force: bool = False, head: str | None = None, inputs: Function = None, seed: int = 0,
     progress: bool | None = None,
-) -> Alignment:
+) -> Alignment:  # fmt: skip
     """Return a copy of a network that is aligned with a target whose measurement changed.
 
     It assumes that the same population is measured differently, for example by another camera. If the population
@@ -127,8 +119,8 @@ def align(
             rows_in_all = len(target.dataset) if _is_plain(target) else rows
             rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS * batch_size / max(passes * rows_in_all, 1), 1))
             losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
-    result = outside / rows, p_value, changed, len(losses), tuple(losses), net.name, tuple(layers)
-    return Alignment(net.run.model, *result)
+    share, names = outside / rows, tuple(layers)
+    return Alignment(net.run.model, share, p_value, changed, len(losses), tuple(losses), net.name, names)
 
 
 def summarize(
@@ -158,23 +150,12 @@ class Network:
 
     def features(self, loader: Any, role: str, size: int = READ_BATCH, rows: int | None = None) -> Iterator[Tensor]:
         """Yield the features of batches of about the given size."""
-        captured: list[Tensor] = []
-
-        def store(module: nn.Module, args: Any, kwargs: Any) -> None:
-            captured.append(args[0] if args else kwargs["input"])
-
         for number, batch in enumerate(_shuffle(loader, size, rows, self.generator)):
             where = f"batch {number} of {role}"
             for arguments in _split(self.reader.read_arguments(batch, where), size):
-                captured.clear()
-                with self.head.register_forward_pre_hook(store, with_kwargs=True):
-                    self.run(arguments, where)
-                if len(captured) != 1:
-                    raise InputError(f"{where}: the model must run its head once, but ran it {len(captured)} times")
-                features = captured[0].reshape(-1, captured[0].shape[-1]).float()
-                if not bool(torch.isfinite(features).all()):
-                    layer = describe_layer(self.name)
-                    raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values")
+                features = self.run.read_input(self.head, arguments, where)
+                features = features.reshape(-1, features.shape[-1]).float()
+                check_finite(features, self.name, where)
                 yield features
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
@@ -316,5 +297,6 @@ def _split(arguments: Arguments, size: int) -> Iterator[Arguments]:
     count = -(-n // size)
     if count < 2:
         yield arguments
-    for part in (slice(i * n // count, (i + 1) * n // count) for i in range(count if count > 1 else 0)):
+        return
+    for part in (slice(i * n // count, (i + 1) * n // count) for i in range(count)):
         yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}

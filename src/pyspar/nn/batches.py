@@ -1,7 +1,4 @@
-"""Read the inputs and labels from a batch of a loader, by the names of its parts or with functions of the caller.
-
-A batch whose parts have more than one possible meaning raises an error that lists its parts.
-"""
+"""Read the inputs and labels from a batch of a loader, by the names of its parts or with functions of the caller."""
 
 from __future__ import annotations
 
@@ -30,16 +27,13 @@ Function = Callable[[Any], Any] | None
 
 def check_loader(loader: Any, name: str) -> None:
     """Raise TypeError for an object that does not yield batches."""
-    if isinstance(loader, torch.utils.data.Dataset) and not isinstance(loader, torch.utils.data.IterableDataset):
-        raise TypeError(
-            f"{name} must be an iterable of batches, got a {type(loader).__name__}, which yields single samples; "
-            "use DataLoader(dataset, batch_size=256)"
-        )
-    if isinstance(loader, (Tensor, np.ndarray, Mapping, str)) or not isinstance(loader, Iterable):
-        raise TypeError(
-            f"{name} must be an iterable of batches, such as a DataLoader or a list, got {_describe_value(loader)}; "
-            "for tensors use DataLoader(TensorDataset(X, y), batch_size=256)"
-        )
+    data = torch.utils.data
+    got, fix = _describe_value(loader), "for tensors use DataLoader(TensorDataset(X, y), batch_size=256)"
+    if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
+        got, fix = f"a {got}, which yields single samples", "use DataLoader(dataset, batch_size=256)"
+    elif isinstance(loader, Iterable) and not isinstance(loader, (Tensor, np.ndarray, Mapping, str)):
+        return
+    raise TypeError(f"{name} must be an iterable of batches, such as a DataLoader or a list, got {got}; {fix}")
 
 
 def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[Any]]:
@@ -99,13 +93,7 @@ class BatchReader:
             candidates = [batch[1]]
         if len(candidates) != 1:
             raise InputError(f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_FIX}")
-        try:
-            return torch.as_tensor(candidates[0]).detach()
-        except (TypeError, ValueError, RuntimeError):
-            raise InputError(
-                f"{where}: labels must be numbers, got {describe_batch(candidates[0])}; pass labels=, a function of "
-                "the batch"
-            ) from None
+        return _as_tensor(candidates[0], "labels", where)
 
     def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
         """Return one weight per row as a vector, zero for rows that ``mask`` excludes; None without both functions.
@@ -114,22 +102,20 @@ class BatchReader:
         """
         weights: Tensor | None = None
         for name, function in (("mask", self.mask), ("sample_weight", self.sample_weight)):
-            values = None if function is None else function(batch)
-            if values is None:
+            given = None if function is None else function(batch)
+            if given is None:
                 continue
-            try:
-                values = torch.as_tensor(values).detach()
-            except (TypeError, ValueError, RuntimeError):
-                raise InputError(f"{where}: {name} must return a tensor, got {describe_batch(values)}") from None
+            values = _as_tensor(given, name, where)
+            problem = ""
             if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
-                raise InputError(
-                    f"{where}: {name} must return one value per row, shape {shape}, got {tuple(values.shape)}"
-                )
-            if name == "mask" and not bool(((values == 0) | (values == 1)).all()):
-                raise InputError(f"{where}: mask must return booleans, or 0 and 1, got other numbers")
+                problem = f"one value per row, shape {shape}, got {tuple(values.shape)}"
+            elif name == "mask" and not bool(((values == 0) | (values == 1)).all()):
+                problem = "booleans, or 0 and 1, got other numbers"
+            elif not bool((torch.isfinite(values) & (values >= 0)).all()):
+                problem = "finite weights that are not negative"
+            if problem:
+                raise InputError(f"{where}: {name} must return {problem}")
             values = values.to(torch.float64).reshape(-1)
-            if not bool((torch.isfinite(values) & (values >= 0)).all()):
-                raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
             weights = values if weights is None else weights.to(values.device) * values
         return weights
 
@@ -198,6 +184,14 @@ def _as_arguments(value: Any) -> Arguments:
     if isinstance(value, Mapping):
         return (), {str(name): part for name, part in value.items()}
     return (value,), {}
+
+
+def _as_tensor(values: Any, name: str, where: str) -> Tensor:
+    try:
+        return torch.as_tensor(values).detach()
+    except (TypeError, ValueError, RuntimeError):
+        got = describe_batch(values)
+        raise InputError(f"{where}: {name} must be numbers, got {got}; pass {name}=, a function of the batch") from None
 
 
 def _is_array(value: Any) -> bool:

@@ -1,12 +1,8 @@
-"""Read the features of a loader: capture the inputs of the head with a hook and add them to Moments in one pass.
-
-For a correction with target labels, the features of labelled rows, and of a sample of the others, are also kept.
-"""
+"""Read the features of a loader, which are the inputs of the head, and add them to Moments in one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Any, Literal, cast
@@ -33,10 +29,7 @@ MAX_UNLABELLED = 5000
 
 @dataclass(frozen=True)
 class FeatureReader:
-    """Reads the inputs of the layer ``head`` of a model, batch by batch, and adds them to Moments.
-
-    ``outputs`` are the outputs of the head that the labels belong to.
-    """
+    """Reads the inputs of the layer ``head`` of a model; ``outputs`` are those that the labels belong to."""
 
     run: ModelRunner
     head: str
@@ -49,20 +42,12 @@ class FeatureReader:
         return cast(nn.Linear, self.run.model.get_submodule(self.head))
 
     def read(
-        self,
-        batches: Iterator[Any],
-        role: Literal["source", "target"],
-        loader: Any,
-        *,
-        ndim: int | None = None,
-        allow_padding: bool = False,
-        keep: TargetRows | None = None,
-        errors: ErrorSums | None = None,
-    ) -> tuple[Moments, int]:
+        self, batches: Iterator[Any], role: Literal["source", "target"], loader: Any, *, ndim: int | None = None,
+        allow_padding: bool = False, keep: TargetRows | None = None, errors: ErrorSums | None = None,
+    ) -> tuple[Moments, int]:  # fmt: skip
         """Return the moments of the features, for a source also of the labels, and the dimensions of an input.
 
-        ``ndim`` is the number of dimensions that each input must have, None for that of the first batch. ``keep`` and
-        ``errors`` receive the rows.
+        Each input must have ``ndim`` dimensions, None for those of the first. ``keep`` and ``errors`` receive the rows.
         """
         sums = TensorSums(eps=self.run.eps)
         total = length_hint(loader) or None
@@ -72,16 +57,14 @@ class FeatureReader:
                 features = self.features_of(batch, where)
                 ndim = features.ndim if ndim is None else ndim
                 if features.ndim != ndim:
-                    raise InputError(
-                        f"{where}: the input of {describe_layer(self.head)} must have {ndim} dimensions, as in earlier "
-                        f"batches, got shape {tuple(features.shape)}"
-                    )
+                    what, shape = f"{where}: the input of {describe_layer(self.head)}", tuple(features.shape)
+                    raise InputError(f"{what} must have {ndim} dimensions, as in earlier batches, got shape {shape}")
                 weights = self.reader.read_weights(batch, tuple(features.shape[:-1]), where)
                 labels = None
                 if role == "source":
                     labels = self._reshape_labels(self.reader.read_labels(batch, where), features, where)
                     if weights is None and ndim > 2 and not allow_padding:
-                        _refuse_padding(labels, where)
+                        self._refuse_padding(labels, where)
                 rows = self._select_rows(features, labels, weights, where)
                 sums.add(*rows)
                 if errors is not None:
@@ -90,18 +73,12 @@ class FeatureReader:
                     keep.add(rows[0])
                 advance(number + 1)
         if ndim is None or sums.rows == 0:
-            raise InputError(
-                f"{role}_loader must yield at least one row, got none; it is empty or an exhausted iterator"
-            )
+            raise InputError(f"{role}_loader must yield at least one row, got none; is it an exhausted iterator?")
         return sums.moments(), ndim
 
     def features_of(self, batch: Any, where: str) -> Tensor:
         """Run the model on a batch and return the input of its head."""
-        with _capture_inputs(self.layer) as inputs:
-            self.run(self.reader.read_arguments(batch, where), where)
-        if len(inputs) != 1:
-            raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
-        return inputs[0]
+        return self.run.read_input(self.layer, self.reader.read_arguments(batch, where), where)
 
     def check_order(self, loader: Any, first: Matrix) -> None:
         """Raise InputError if another pass begins with other rows, so that labels cannot be matched by position."""
@@ -125,17 +102,22 @@ class FeatureReader:
             used = weights > 0
             features, weights = features[used], weights[used]
             labels = None if labels is None else labels[used.to(labels.device)]
-        if not bool(torch.isfinite(features).all()):
-            overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
-            raise InputError(
-                f"{where}: NaN or infinity in the input of {describe_layer(self.head)}; check the batch for missing "
-                f"values{overflow}"
-            )
+        check_finite(features, self.head, where)
         if labels is not None and not bool(torch.isfinite(labels).all()):
             raise InputError(f"{where}: NaN or infinity in the labels; drop such rows, or exclude them by mask=")
         if features.device.type == "mps":  # mps does not support float64
             return features.cpu(), labels, None if weights is None else weights.cpu()
         return features, labels, weights
+
+    @staticmethod
+    def _refuse_padding(labels: Tensor, where: str) -> None:
+        """Raise InputError for sequences with labels that mark tokens without a label."""
+        if marked := int((labels == PADDING_LABEL).all(dim=1).sum()):
+            raise InputError(
+                f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
+                f"Hugging Face transformers; pass mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
+                "labels_scale='ignore' if they are labels"
+            )
 
     def _reshape_labels(self, labels: Tensor, features: Tensor, where: str) -> Tensor:
         """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
@@ -147,38 +129,17 @@ class FeatureReader:
         if features.ndim > 2 and labels.shape[:1] == features.shape[:1]:
             fix = "pool the features before the head, so that each label has one row"
         elif outputs > 1 and labels.shape[:1] == features.shape[:1] and labels.numel() == len(labels):
-            fix = (
-                "pass output=0 if the labels belong to the first output of the head, such as the mean of a mean and a "
-                "variance; class indices are no labels of a regression"
-            )
-        raise InputError(
-            f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for inputs of "
-            f"{describe_layer(self.head)} of shape {tuple(features.shape)}; {fix}"
-        )
+            fix = "pass output=0 if the labels belong to the first output; class indices are no labels of a regression"
+        inputs = f"inputs of {describe_layer(self.head)} of shape {tuple(features.shape)}"
+        raise InputError(f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for {inputs}; {fix}")
 
 
-def _refuse_padding(labels: Tensor, where: str) -> None:
-    """Raise InputError for sequences with labels that mark tokens without a label."""
-    marked = int((labels == PADDING_LABEL).all(dim=1).sum())
-    if marked:
-        raise InputError(
-            f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
-            f"Hugging Face transformers; pass mask=, such as mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
-            "labels_scale='ignore' if they are labels"
-        )
-
-
-@contextmanager
-def _capture_inputs(layer: nn.Linear) -> Iterator[list[Tensor]]:
-    """Yield a list to which every run of a layer appends its input, inside a ``with`` block."""
-    inputs: list[Tensor] = []
-
-    def store(module: nn.Module, args: Any, kwargs: Any) -> None:
-        # Copied, because the model may change its tensors in place.
-        inputs.append((args[0] if args else kwargs["input"]).detach().clone())
-
-    with layer.register_forward_pre_hook(store, with_kwargs=True):
-        yield inputs
+def check_finite(features: Tensor, head: str, where: str) -> None:
+    """Raise InputError for features with NaN or infinity."""
+    if not bool(torch.isfinite(features).all()):
+        overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
+        layer = describe_layer(head)
+        raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
 
 
 class ErrorSums:
@@ -209,18 +170,14 @@ class ErrorSums:
 
 
 class TargetRows:
-    """The target rows for a correction with labels, in the order of a loader.
-
-    ``labels`` has an entry per row of the loader, NaN where the label is unknown, or is ``{row position: label}``.
-    """
+    """Labelled target rows, and a sample of the others, in the order of a loader, for a correction with labels."""
 
     def __init__(self, labels: Any) -> None:
         if isinstance(labels, Mapping):
             labels = {row: _to_numpy(label) for row, label in labels.items()}
             self._known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
         else:
-            # The number of rows is known only after the loader was read, so lengths are checked then.
-            labels = _to_numpy(labels)
+            labels = _to_numpy(labels)  # their number is checked after the loader was read
             values = read_labels(labels, np.shape(labels)[0] if np.ndim(labels) else 1, "adapt_head", "target_labels")
             self._known = np.flatnonzero(np.isfinite(values[0]).any(axis=1))
         self._labels = labels

@@ -24,11 +24,9 @@ from pyspar.text import list_some
 
 Forward = Callable[[], list[Tensor]]
 """Runs the model on the batch and returns its floating-point tensors."""
-
 Trace = list[torch.Size]
 """The shapes of a linear layer's outputs in one forward pass, one for each time that it ran."""
-
-_PROBE_RANGE = 1000.0
+PROBE_RANGE = 1000.0
 """The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
 
 
@@ -38,7 +36,13 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     A layer that is named by ``head`` is only checked.
     """
     model = type(run.model).__name__
-    layers = find_linear_layers(run.model, head)
+    layers = {name: m for name, m in run.model.named_modules() if isinstance(m, nn.Linear)}
+    listed = list_some(reversed(layers))
+    if not layers:
+        raise InputError(f"{model} has no linear layer (torch.nn.Linear) whose weights can be replaced")
+    if head is not None and head not in layers:
+        kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
+        raise InputError(f"{model} has no {kind} named {head!r}; pass one of its linear layers, last first: {listed}")
 
     def forward() -> list[Tensor]:
         return _collect_tensors(run(arguments, where))
@@ -49,51 +53,15 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     if head is None:
         if not traces:
             raise InputError(
-                f"{where}: {model} ran none of its linear layers: {list_some(reversed(layers))}; if its functions are "
-                "compiled, pass the model before compilation, or the result of torch.compile(model)"
+                f"{where}: {model} ran none of its linear layers: {listed}; if its functions are compiled, pass the "
+                "model before compilation, or the result of torch.compile(model)"
             )
         head = _select_layer(model, forward, layers, traces, outputs)
-    reason = _explain_refusal(forward, layers[head], traces.get(head), outputs)
-    if reason:
-        raise InputError(
-            f"{model}: {describe_layer(head)} cannot be adapted: {reason}. "
-            + _suggest_conversion(run.model, head, traces.get(head), outputs)
-        )
+    trace = traces.get(head)
+    if reason := _explain_refusal(forward, layers[head], trace, outputs):
+        fix = _suggest_fix(run.model, head, trace, outputs)
+        raise InputError(f"{model}: {describe_layer(head)} cannot be adapted: {reason}. {fix}")
     return head
-
-
-def find_linear_layers(model: nn.Module, head: str | None) -> dict[str, nn.Linear]:
-    """Return the linear layers of a model by name; raise InputError if there are none, or none named ``head``."""
-    name = type(model).__name__
-    layers = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
-    if not layers:
-        raise InputError(f"{name} has no linear layer (torch.nn.Linear) whose weights can be replaced")
-    if head is not None and head not in layers:
-        kind = "linear layer" if head in dict(model.named_modules()) else "layer"
-        raise InputError(
-            f"{name} has no {kind} named {head!r}; pass one of its linear layers, last first: "
-            f"{list_some(reversed(layers))}"
-        )
-    return layers
-
-
-def _suggest_conversion(model: nn.Module, head: str, trace: Trace | None, outputs: list[Tensor]) -> str:
-    """Return what to do about a model whose layer cannot be the head."""
-    path = head.split(".")
-    parents = [".".join(path[:i]) for i in range(1, len(path) + 1)]
-    if any(hasattr(model.get_submodule(name), "lora_A") for name in parents):
-        return "It has a LoRA adapter that is not merged; call model.merge_and_unload(), and pass the model it returns"
-    shapes = [tuple(output.shape) for output in outputs]
-    if trace is not None and len(trace[-1]) == 3 and (trace[-1][0], trace[-1][2]) in shapes:
-        return (
-            "The layer runs on every token and the model selects one token of each sequence, as language models for "
-            "sequence classification do; pass a wrapper whose forward selects the token before the layer: "
-            "layer(hidden_states[torch.arange(n), last_token])"
-        )
-    return (
-        "The prediction must be a linear function of the features; adapt the part of the model that ends with the "
-        "linear layer, and apply the rest afterwards"
-    )
 
 
 def _select_layer(
@@ -105,10 +73,8 @@ def _select_layer(
     candidates = [name for name in last_first if traces[name][-1].numel() in sizes]
     heads: list[str] = []
     for name in candidates:
-        if _is_returned(forward, layers[name]):
+        if (len(outputs) > 1 or not heads) and _is_returned(forward, layers[name]):  # one output comes from one layer
             heads.append(name)
-            if len(outputs) == 1:  # one output comes from one layer
-                break
     if len(heads) > 1:
         raise InputError(
             f"{model} returns {len(outputs)} tensors, and several come directly from linear layers: "
@@ -130,51 +96,55 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, ou
         return f"the model runs it {len(trace)} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
         return "its weight is computed from other parameters, as weight_norm and spectral_norm do; remove them first"
-    if not _is_linear(forward, layer):
-        return f"{type(layer).__name__} computes something other than input times weight plus bias"
-    return None
+    return None if _is_linear(forward, layer) else f"{type(layer).__name__} computes no input times weight plus bias"
+
+
+def _suggest_fix(model: nn.Module, head: str, trace: Trace | None, outputs: list[Tensor]) -> str:
+    """Return what to do about a model whose layer cannot be the head."""
+    path = head.split(".")
+    if any(hasattr(model.get_submodule(".".join(path[: i + 1])), "lora_A") for i in range(len(path))):
+        return "It has a LoRA adapter that is not merged; call model.merge_and_unload(), and pass the model it returns"
+    if trace and len(trace[-1]) == 3 and (trace[-1][0], trace[-1][2]) in [tuple(output.shape) for output in outputs]:
+        return (
+            "The layer runs on every token and the model selects one token of each sequence; pass a wrapper whose "
+            "forward selects the token before the layer: layer(hidden_states[torch.arange(n), last_token])"
+        )
+    return (
+        "The prediction must be a linear function of the features; adapt the part of the model that ends with the "
+        "linear layer, and apply the rest afterwards"
+    )
 
 
 def _is_returned(forward: Forward, layer: nn.Linear) -> bool:
     """Return whether the model returns the output of a layer unchanged.
 
-    The output of the layer is replaced three times: by probe numbers, by their negation, and by zeros. One of the
-    tensors that the model returns, in the same order each time, must contain all three.
+    The output is replaced by probe numbers, by their negation, and by zeros. One of the tensors that the model returns,
+    in the same order each time, must contain all three.
     """
     places: set[int] | None = None
-    for scale in (_PROBE_RANGE, -_PROBE_RANGE, 0.0):
-        probe, returned = _replace_output(forward, layer, scale)
-        close = {
-            place
-            for place, output in enumerate(returned)
-            # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
-            if _are_close(output, probe, rtol=4 * max(torch.finfo(t.dtype).eps for t in (output, probe)))
-        }
+    for scale in (PROBE_RANGE, -PROBE_RANGE, 0.0):
+        probes: list[Tensor] = []
+
+        def replace(module: nn.Module, args: Any, output: Tensor, scale: float = scale, probes: Any = probes) -> Tensor:
+            numbers = (scale * _draw_probe(output.numel())).to(output)
+            probes.append(numbers.clone())  # the model may change its tensor in place
+            return numbers.reshape(output.shape)
+
+        with layer.register_forward_hook(replace):
+            returned = forward()
+        # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
+        eps = [max(torch.finfo(tensor.dtype).eps for tensor in (output, probes[0])) for output in returned]
+        close = {i for i, output in enumerate(returned) if _are_close(output, probes[0], rtol=4 * eps[i])}
         places = close if places is None else places & close
     return bool(places)
 
 
-def _replace_output(forward: Forward, layer: nn.Linear, scale: float) -> tuple[Tensor, list[Tensor]]:
-    """Replace the output of a layer by probe numbers; return these and the tensors that the model returns."""
-    probes: list[Tensor] = []
-
-    def replace(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        numbers = _draw_probe(output.numel(), scale).to(device=output.device, dtype=output.dtype)
-        probes.append(numbers.clone())  # the model may change its tensor in place
-        return numbers.reshape(output.shape)
-
-    with layer.register_forward_hook(replace):
-        returned = forward()
-    return probes[0], returned
-
-
-def _draw_probe(count: int, scale: float) -> Tensor:
+def _draw_probe(count: int) -> Tensor:
     """Return unordered numbers of many magnitudes and both signs with a nonzero mean, to detect any nonlinearity."""
     generator = torch.Generator().manual_seed(0)
     sizes = 10.0 ** (-6.0 * torch.rand(count, generator=generator))
     sizes[:1] = 1.0
-    signs = torch.where(torch.rand(count, generator=generator) < 0.3, -1.0, 1.0)
-    return scale * sizes * signs
+    return sizes * torch.where(torch.rand(count, generator=generator) < 0.3, -1.0, 1.0)
 
 
 def _is_linear(forward: Forward, layer: nn.Linear) -> bool:
@@ -183,12 +153,10 @@ def _is_linear(forward: Forward, layer: nn.Linear) -> bool:
 
     def compare(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
         linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
-        if not bool(torch.isfinite(linear).all()):
-            return  # the check of the features reports NaN and infinity
-        largest = float(linear.abs().max()) if linear.numel() else 0.0
-        eps = torch.finfo(linear.dtype).eps
-        close = linear.shape == output.shape and _are_close(linear, output, rtol=64 * eps, atol=64 * eps * largest)
-        matches.append(close)
+        if linear.numel() and bool(torch.isfinite(linear).all()):  # the check of the features reports NaN and infinity
+            eps = 64 * torch.finfo(linear.dtype).eps
+            close = _are_close(linear, output, rtol=eps, atol=eps * float(linear.abs().max()))
+            matches.append(linear.shape == output.shape and close)
 
     with layer.register_forward_hook(compare, with_kwargs=True):
         forward()

@@ -1,12 +1,8 @@
-"""Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does.
-
-The features are the inputs of the head. A hook reads them in one pass over each loader and adds them to Moments, from
-which the new weights follow.
-"""
+"""Correct the linear head of a trained network for an unlabelled target, or replace it as the paper does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
@@ -35,14 +31,11 @@ from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
 SourceRows = Literal["held-out", "training"]
-MAX_ERROR = 1.5
-"""The largest error of a trained head on the source, in standard deviations of the labels. The constant mean has 1."""
-MAX_SLOPE = 5.0
-"""The largest factor between labels and predictions that are linearly related."""
-MAX_MISFIT = 2.0
-"""The largest ratio of the trained head's error on the source to that of least squares, for a body that fits."""
-MAX_SOURCE_LOSS = 1.1
-"""The largest ratio of the new to the trained head's error on the source without a warning."""
+MAX_ERROR, MAX_SLOPE = 1.5, 5.0
+"""Limits for labels on the scale of the predictions: the error in their standard deviations, and their slope."""
+MAX_MISFIT, MAX_SOURCE_LOSS = 2.0, 1.1
+"""The largest ratios, without a warning, of the trained head's error on the source to that of least squares, and of the
+new head's error to the trained one's."""
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -82,53 +75,46 @@ class HeadSummary:
         """Whether the error on the source grew by more than 10 %."""
         return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
 
-    def warn(self) -> None:
-        """Warn of a head that became constant on the target, or worse on the source."""
-        for k in np.flatnonzero(self.is_constant | self.is_worse).tolist():
+    def warn(self, *, check_body: bool) -> None:
+        """Warn of a head that is constant on the target or worse on the source, and of a body that does not fit."""
+        trained, refitted, adapted = (
+            [format_number(x) for x in v] for v in (self.trained, self.refitted, self.adapted)
+        )
+        for k, (constant, worse) in enumerate(zip(self.is_constant, self.is_worse, strict=True)):
             name = _name_output(k, self.trained)
-            if self.is_constant[k]:
+            if constant:
                 warn(
                     f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
                     "trained model, or pass more source rows"
                 )
-            else:
+            elif worse:
                 warn(
-                    f"the new head has a larger error on the source than the trained one{name}: RMSE "
-                    f"{format_number(self.adapted[k])} instead of {format_number(self.trained[k])}; use the trained "
-                    "model, or method='bayes' with cutoff=0, which changes it least"
+                    f"the new head has a larger error on the source than the trained one{name}: RMSE {adapted[k]} "
+                    f"instead of {trained[k]}; use the trained model, or method='bayes' with cutoff=0, which changes "
+                    "it least"
+                )
+            if check_body and self.trained[k] > MAX_MISFIT * self.refitted[k]:
+                warn(
+                    f"the body of the model does not fit the source{name}: the RMSE of its head is {trained[k]} there, "
+                    f"and that of a refitted head is {refitted[k]}; if the model was aligned with the target, pass the "
+                    "trained one as source_model="
                 )
 
     def __str__(self) -> str:
-        parts = (("trained", self.trained), ("refitted", self.refitted), ("adapted", self.adapted))
-        return "RMSE on the source: " + ", ".join(
-            f"{name} {' and '.join(format_number(float(value)) for value in values)}" for name, values in parts
-        )
+        names = ("trained", "refitted", "adapted")
+        errors = (" and ".join(map(format_number, getattr(self, name))) for name in names)
+        return "RMSE on the source: " + ", ".join(f"{name} {error}" for name, error in zip(names, errors, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptedHead:
-    """A copy of a model with a new head, and the numbers behind it.
+    """A copy of a model with a new head: ``model``. Only the layer ``head_name`` differs from the given model.
 
-    Attributes
-    ----------
-    model : torch.nn.Module
-        The copy. Only the head differs from the given model. If no direction was changed, the head is also the same.
-    method : {"bayes", "spar", "ols"}
-    changed : Changed
-        The number of directions along which the head's weights changed without target labels, and the total number.
-        Prints as "3 of 64 directions changed".
-    adaptation : Adaptation or None
-        Every number of the adaptation; None with ``method="ols"``.
-    head_name : str
-        The name of the layer.
-    summary : HeadSummary
-        The errors of the given head, of least squares and of the new head on the source rows.
-    source : SourceFeatures
-        What was read from the source. Pass it instead of the loader to adapt to another target.
-    drift : TargetDrift, a list with one per output of several, or None without target labels
-        What the labels show: offset, slope and weights.
-    forecast : LabelForecast, a list with one per output of several, or None without target labels
-        The expected RMSE of the new model on the target; ``forecast.rmse_uncorrected`` is that before the correction.
+    ``changed`` counts the directions along which its weights changed without target labels, and ``adaptation`` has
+    every number of this change (None with ``method="ols"``). ``summary`` has the errors on the source rows. ``source``
+    is what was read from the source: pass it instead of the loader to adapt to another target. With target labels,
+    ``drift`` is what they show, and ``forecast`` the expected RMSE of the new model on the target, both as lists for
+    several outputs; ``forecast.rmse_uncorrected`` is the RMSE before the correction.
     """
 
     model: nn.Module
@@ -148,8 +134,7 @@ class AdaptedHead:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
         With target labels this is ``forecast``. Otherwise it is the calibrated median of the errors of networks after
-        such a shift, from the error on the source rows. These must be held out from training, so InputError is raised
-        after ``source_rows="training"``.
+        such a shift. It needs source rows held out from training: ``source_rows="training"`` raises InputError.
         """
         if self.forecast is not None:
             return self.forecast
@@ -168,10 +153,7 @@ class AdaptedHead:
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def write_to(self, model: nn.Module) -> None:
-        """Write the new head into a model in place, such as the model that was given to :func:`adapt_head`.
-
-        The model must have a linear layer of the same name and shape. Its dtype and device do not change.
-        """
+        """Write the new head into a model in place, such as the model that was given to :func:`adapt_head`."""
         head = cast(nn.Linear, self.model.get_submodule(self.head_name))
         check_network(model)
         layer = dict(unwrap(model).named_modules()).get(self.head_name)
@@ -185,7 +167,7 @@ class AdaptedHead:
 
     def __repr__(self) -> str:
         result = str(self.changed)
-        factors = [format_number(float(factor)) for factor in np.atleast_1d(getattr(self.adaptation, "scale", 1.0))]
+        factors = [format_number(factor) for factor in np.atleast_1d(getattr(self.adaptation, "scale", 1.0))]
         if set(factors) != {"1"}:
             result += f", scaled by {' and '.join(factors)}"
         forecasts = [f for f in (self.forecast if isinstance(self.forecast, list) else [self.forecast]) if f]
@@ -200,95 +182,64 @@ class AdaptedHead:
 
 
 def adapt_head(
-    model: nn.Module,
-    source_loader: Any,
-    target_loader: Any = None,
-    *,
-    source_model: nn.Module | None = None,
-    target_labels: Any = None,
-    output: int | None = None,
-    alpha: float = 0.999,
-    method: HeadMethod = "bayes",
-    noise: Noise = "mle",
-    cutoff: float | None = None,
-    head: str | None = None,
-    inputs: Function = None,
-    labels: Function = None,
-    mask: Function = None,
-    sample_weight: Function = None,
-    labels_scale: LabelsScale = "check",
-    source_rows: SourceRows = "held-out",
-    autocast: torch.dtype | None = None,
+    model: nn.Module, source_loader: Any, target_loader: Any = None, *, source_model: nn.Module | None = None,
+    target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
+    noise: Noise = "mle", cutoff: float | None = None, head: str | None = None, inputs: Function = None,
+    labels: Function = None, mask: Function = None, sample_weight: Function = None,
+    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", autocast: torch.dtype | None = None,
     progress: bool | None = None,
-) -> AdaptedHead:
+) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
-    The given model is not changed. By default the trained head is corrected along those directions of the target's
-    features where the source labels show that it is wrong. A change that has a larger effect on the target than on the
-    source is scaled down. If no direction is corrected, the returned model is identical to the given one.
+    By default the trained head is corrected along those directions of the target's features where the source labels
+    show that it is wrong. A change that has a larger effect on the target than on the source is scaled down. If no
+    direction is corrected, the returned model is identical to the given one, which is never changed.
 
     Parameters
     ----------
     model : torch.nn.Module
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped; the copy is the plain module.
+        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
-        A ``DataLoader`` or any iterable. It is read once, with the model in evaluation mode. Features are not stored.
-        Pass training rows to repair a well-trained network. Pass held-out rows, several times as many as features, for
-        a forecast of the error or for a network that was trained too long.
+        It is read once, and features are not stored. Pass training rows to repair a well-trained network. Pass held-out
+        rows, several times as many as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
     source_model : torch.nn.Module, optional
         The network through which source rows are read, by default ``model``. Pass the trained network if ``model`` was
         aligned with the target, because its body no longer fits the source.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
-        Labels of some target rows in the order of ``target_loader``, with NaN where unknown, or as ``{row position:
-        label}``, on the scale that the model predicts. The head is adapted without labels first, and then corrected as
-        by :class:`pyspar.TargetCorrection` with ``smooth=False`` on the head's inputs. A head without bias gets one.
+        Labels of some target rows in the order of ``target_loader``, NaN where unknown, or ``{row position: label}``,
+        on the scale that the model predicts. The adapted head is then corrected as by :class:`pyspar.TargetCorrection`.
         ``target_loader`` must yield its rows in the same order each time.
     output : int, optional
-        The output of the head that the labels belong to, if the head has others, such as a log-variance. The others are
-        unchanged.
+        The output of the head that the labels belong to. Others, such as a log-variance, are unchanged.
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" corrects the trained head where the labels show that it is wrong. Its test uses the error of each row,
-        so the noise may differ between rows. "spar" is the paper's method: it replaces the head by least squares on the
-        source and removes the directions that noise can explain. A bias is refitted. "ols" only refits by least
-        squares. "spar" and "ols" may harm a well-trained network.
+        "bayes" corrects the trained head; the noise may differ between rows. "spar" is the paper's method: it replaces
+        the head by least squares on the source and removes the directions that noise can explain. "ols" only refits by
+        least squares. "spar" and "ols" may harm a well-trained network.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
-        Directions of the features whose singular value is below this share of the largest are not fitted. The default
-        is ``max(N, D)`` machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the
-        features.
+        Directions whose singular value is below this share of the largest are not fitted. The default is ``max(N, D)``
+        machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the features.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
         tuple (the model's positional arguments) or a dict (its named arguments).
     mask, sample_weight : functions of a batch, optional
-        For a head on sequences: which tokens count (booleans, or 0 and 1), and with which weight, one for each row of
-        the head's input. None excludes nothing. A weight of 2 equals two copies of the row.
+        Which rows of the head's input count, such as tokens (booleans, or 0 and 1), and with which weight.
     labels_scale : {"check", "ignore"}, default "check"
-        "check" refuses source and target labels on another scale than the predictions. "ignore" accepts all of them, for example for an untrained head.
+        "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
-        Whether the network was trained on the source rows. Its error on training rows can be ten times too small, so
-        with "training" there is no forecast. The weights do not depend on it.
+        Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     autocast : torch.bfloat16 or torch.float16, optional
         Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
         Show progress. By default, a bar is shown on a terminal after two seconds.
-
-    Returns
-    -------
-    AdaptedHead
-
-    Warns
-    -----
-    SparWarning
-        If the new head predicts a constant on the target, if its error on the source is more than 10 % larger than that
-        of the given head, or if the body of the model does not fit the source.
 
     Examples
     --------
@@ -302,15 +253,22 @@ def adapt_head(
     >>> adapted.head_name, adapted.model(target[0]).shape
     ('2', torch.Size([50, 1]))
     """
+    check_options(locals())
     check_network(model)
     functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
-    check_options(
-        {"target_labels": target_labels, "method": method, "head": head, "labels_scale": labels_scale,
-         "source_rows": source_rows, "autocast": autocast, "progress": progress, **numbers, **functions}
-    )  # fmt: skip
     uses_target = method != "ols" or target_labels is not None
-    _check_loaders(source_loader, target_loader, uses_target)
+    if not isinstance(source_loader, SourceFeatures):
+        check_loader(source_loader, "source_loader")
+    if uses_target and target_loader is None:
+        raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
+    if uses_target:
+        check_loader(target_loader, "target_loader")
+    if uses_target and target_loader is source_loader and hasattr(source_loader, "__next__"):
+        raise InputError(
+            "source_loader and target_loader are the same iterator, which can be read only once; pass two iterators, "
+            "or a list or DataLoader"
+        )
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
 
@@ -338,10 +296,8 @@ def adapt_head(
             name, source = features.head, SourceFeatures(x, () if errors is None else errors.roots(), ndim)
     x = source.moments
     if keep is not None and source.ndim != 2:
-        raise InputError(
-            f"target_labels requires a head with one input row per label, got inputs with {source.ndim} dimensions; "
-            "pool the features before the head"
-        )
+        got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
+        raise InputError(f"target_labels requires a head with one input row per label, {got}")
     with prepare_runner(adapted, autocast) as run:
         if uses_target:
             features, batches = prepare(adapted, target_loader, name, "target_loader")
@@ -362,56 +318,35 @@ def adapt_head(
     target, eigen = None if method == "ols" else z, eigen_on_device_of(layer.weight)
     new = new_head_weights(x, target, coef, bias, method, error_roots=source.error_roots, eigen=eigen, **numbers)
     summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
-    summary.warn()
-    if method == "bayes" and labels_scale == "check":
-        _warn_of_misfit(summary, x)
-    drift: Any = None
-    forecast: Any = None
+    summary.warn(check_body=method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features)
+    drift = forecast = None
     if keep is not None and z is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
         summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
     write_weights(new.coef, new.intercept, layer, features.head, outputs)
-    weights = new.coef, new.intercept
-    return AdaptedHead(
-        adapted, method, new.changed, new.adaptation, features.head, summary, source, z, weights, drift, forecast,
-        source_rows,
-    )  # fmt: skip
+    results = new.changed, new.adaptation, features.head, summary, source, z, (new.coef, new.intercept), drift, forecast
+    return AdaptedHead(adapted, method, *results, source_rows)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ValueError or TypeError if one of all options of :func:`adapt_head` is invalid, before anything is read."""
+    """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
     check_head_options(options["method"], **{name: options[name] for name in ("alpha", "noise", "cutoff")})
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    if options["progress"] not in (None, True, False):
-        raise TypeError(f"progress must be True, False or None, got {options['progress']!r}")
-    if options["autocast"] not in (None, torch.bfloat16, torch.float16):
-        raise TypeError(f"autocast must be torch.bfloat16, torch.float16 or None, got {options['autocast']!r}")
-    if not isinstance(options["head"], str | None):
-        raise TypeError(f"head must be the name of a layer, such as 'fc', got {type(options['head']).__name__}")
-    for name in ("inputs", "labels", "mask", "sample_weight"):
-        if options[name] is not None and not callable(options[name]):
-            raise TypeError(f"{name} must be a function of the batch, got {type(options[name]).__name__}")
+    functions = ("inputs", "labels", "mask", "sample_weight")
+    rules: dict[str, tuple[Callable[[Any], bool], str]] = {
+        "progress": (lambda value: value in (True, False), "True, False or None"),
+        "autocast": (lambda value: value in (torch.bfloat16, torch.float16), "torch.bfloat16, torch.float16 or None"),
+        "head": (lambda value: isinstance(value, str), "the name of a layer, such as 'fc'"),
+        **dict.fromkeys(functions, (callable, "a function of the batch")),
+    }
+    for name, (is_valid, expected) in rules.items():
+        if options[name] is not None and not is_valid(options[name]):
+            raise TypeError(f"{name} must be {expected}, got {options[name]!r} ({type(options[name]).__name__})")
     if options["target_labels"] is not None:
         TargetRows(options["target_labels"])  # refuses what are no labels
         if options["mask"] is not None or options["sample_weight"] is not None:
             raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
-
-
-def _check_loaders(source_loader: Any, target_loader: Any, uses_target: bool) -> None:
-    if not isinstance(source_loader, SourceFeatures):
-        check_loader(source_loader, "source_loader")
-    if not uses_target:
-        return
-    if target_loader is None:
-        raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
-    check_loader(target_loader, "target_loader")
-    # iter() of an iterator returns the iterator itself, so the target would be empty after the source was read.
-    if target_loader is source_loader and hasattr(source_loader, "__next__"):
-        raise InputError(
-            "source_loader and target_loader are the same iterator, which can be read only once; pass two iterators, "
-            "or a list or DataLoader"
-        )
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -443,8 +378,7 @@ def _correct(
         if reason:
             raise InputError(
                 f"target_labels are on another scale than the model's predictions{_name_output(k, spread)}: {reason}; "
-                "pass them as the model predicts them, for example standardised (labels= is not applied to them), or "
-                "labels_scale='ignore' if they are right"
+                "pass them as the model predicts them (labels= is not applied), or labels_scale='ignore'"
             )
     drifts, reports = fit_outputs(features, predicted, labels, counts)
     coef, intercept = new.coef.copy(), new.intercept.copy()
@@ -461,16 +395,13 @@ def _compare_heads(
     source: Moments, target: Moments | None, trained: tuple[Matrix, Vector], new: NewHead, *, fit_intercept: bool
 ) -> HeadSummary:
     """Return the errors of a trained head and a new one from the moments of the features."""
-    refit = least_squares(source, fit_intercept=fit_intercept)
-    no_target = np.full(len(new.coef), np.inf)
-    return HeadSummary(
-        trained=_source_rmse(source, *trained),
-        refitted=np.asarray(refit.residual / np.sqrt(source.weight)),
-        adapted=_source_rmse(source, new.coef, new.intercept),
-        label_spread=source.spread[source.n_features :],
-        trained_spread=no_target if target is None else _prediction_spread(target, trained[0]),
-        adapted_spread=no_target if target is None else _prediction_spread(target, new.coef),
-    )
+    refitted = least_squares(source, fit_intercept=fit_intercept).residual / np.sqrt(source.weight)
+    spreads = [np.full(len(new.coef), np.inf)] * 2
+    if target is not None:
+        centred = target.root_about(None)[:, : target.n_features]
+        spreads = [column_norms(centred @ coef.T) / np.sqrt(target.weight) for coef in (trained[0], new.coef)]
+    errors = _source_rmse(source, *trained), np.asarray(refitted), _source_rmse(source, new.coef, new.intercept)
+    return HeadSummary(*errors, source.spread[source.n_features :], *spreads)
 
 
 def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
@@ -490,33 +421,16 @@ def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None
             line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
         raise InputError(
             f"the source labels are on another scale than the model's predictions{_name_output(k, spread)}: the RMSE "
-            f"of the model on the source is {format_number(error[k])}, and the standard deviation of the labels is "
+            f"of the model is {format_number(error[k])}, and the labels have the standard deviation "
             f"{format_number(spread[k])}{line}; pass labels=, a function of the batch that returns labels as the model "
-            "predicts them, source_model= if the model was aligned with the target, or labels_scale='ignore' if the "
-            "head was never trained"
-        )
-
-
-def _warn_of_misfit(summary: HeadSummary, source: Moments) -> None:
-    """Warn of a body that was changed after the head was trained, for example by alignment."""
-    enough = source.rows > 5 * source.n_features
-    for k in np.flatnonzero(enough & (summary.trained > MAX_MISFIT * summary.refitted)).tolist():
-        warn(
-            f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its head is "
-            f"{format_number(summary.trained[k])} there, and that of a refitted head is "
-            f"{format_number(summary.refitted[k])}; if the model was aligned with the target, pass the trained one as "
-            "source_model="
+            "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
+            "untrained head"
         )
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
     residual = source.subtract_prediction(coef.T, intercept).column_lengths()[source.n_features :]
     return np.asarray(residual / np.sqrt(source.weight))
-
-
-def _prediction_spread(target: Moments, coef: Matrix) -> Vector:
-    centred = target.root_about(None)[:, : target.n_features]
-    return np.asarray(column_norms(centred @ coef.T) / np.sqrt(target.weight))
 
 
 def _name_output(output: int, outputs: Vector) -> str:
@@ -531,10 +445,8 @@ def write_weights(
     weight: Tensor = torch.as_tensor(coef).to(layer.weight)
     bias: Tensor = torch.as_tensor(intercept).to(layer.weight)
     if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
-        raise InputError(
-            f"the new weights of {describe_layer(name)} exceed the range of its dtype {layer.weight.dtype}; use a "
-            "wider dtype"
-        )
+        what = f"the new weights of {describe_layer(name)}"
+        raise InputError(f"{what} exceed the range of its dtype {layer.weight.dtype}; use a wider dtype")
     if layer.bias is None and bias.any():
         layer.bias = nn.Parameter(layer.weight.new_zeros(layer.out_features), layer.weight.requires_grad)
     with torch.no_grad():

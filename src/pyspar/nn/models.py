@@ -1,11 +1,7 @@
 """A model: refuse one whose head cannot be read or replaced, unwrap it, copy it, and run it on batches.
 
-Libraries that shard or offload a model, or add adapters to it, are recognised by the names of their classes and
-attributes. They are never imported.
-
-A model runs in evaluation mode, without gradients. No state of the process is changed, so other threads are not
-affected. Random numbers are neither drawn nor restored here: loaders that shuffle, and models that draw in evaluation
-mode, advance torch's generator as in any other loop.
+Libraries that shard, offload or adapt a model are recognised by names of classes and attributes, and never imported.
+No state of the process is changed, so other threads are not affected. No random numbers are drawn or restored.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from pyspar.core.moments import EPS64
@@ -38,41 +34,32 @@ def check_network(model: Any) -> None:
     classes = {c.__name__ for kind in set(map(type, parts)) for c in kind.__mro__}
     if classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}:
         raise InputError(
-            f"{name} is sharded by FSDP, so no process has all weights of its head; load the full state dict "
-            "(torch.distributed.checkpoint.state_dict.get_model_state_dict with StateDictOptions(full_state_dict=True))"
-            " into a model that is not sharded, and pass that model"
+            f"{name} is sharded by FSDP, so no process has all weights of its head; load its state dict with "
+            "StateDictOptions(full_state_dict=True) into a model that is not sharded, and pass that model"
         )
     hooks = [getattr(module, "_hf_hook", None) for module in model.modules()]
     if any(p.is_meta for p in model.parameters()) or any(getattr(hook, "offload", False) for hook in hooks):
         raise InputError(
             f"{name} has weights that are offloaded or not loaded (on the device 'meta'), so it cannot be copied; load "
-            "the whole model on one device, without device_map= or cpu_offload, or call "
-            "accelerate.hooks.remove_hook_from_module(model, recurse=True)"
+            "the whole model on one device, without device_map= or cpu_offload"
         )
 
 
 def unwrap(model: nn.Module) -> nn.Module:
     """Return the module inside the wrappers of torch.compile and of parallel training."""
-    while True:
-        if isinstance(getattr(model, "_orig_mod", None), nn.Module):
-            model = model._orig_mod  # type: ignore[assignment]
-        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        else:
-            return model
+    is_parallel = isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel))
+    inner = model.module if is_parallel else getattr(model, "_orig_mod", None)
+    return unwrap(inner) if isinstance(inner, nn.Module) else model
 
 
 def copy_model(model: nn.Module) -> nn.Module:
-    """Copy a model. All further steps change only the copy, so an interruption cannot change the model."""
+    """Return a copy of a model. All further steps change only the copy."""
     if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
         raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first")
     try:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError) as error:
-        raise TypeError(
-            f"copy.deepcopy cannot copy {type(model).__name__}, and adapt_head only changes a copy of the model: "
-            f"{error}"
-        ) from error
+        raise TypeError(f"copy.deepcopy cannot copy {type(model).__name__}; make it copyable: {error}") from error
 
 
 @contextmanager
@@ -123,10 +110,21 @@ class ModelRunner:
         except Exception as error:
             named = (f"{name}={describe_batch(value)}" for name, value in kwargs.items())
             inputs = ", ".join([*map(describe_batch, args), *named])
-            raise InputError(
-                f"{where}: the model failed on {inputs or 'an empty input'}: {error}\nIf these are the wrong inputs, "
-                "pass inputs=, a function of the batch."
-            ) from error
+            fix = "If these are the wrong inputs, pass inputs=, a function of the batch."
+            raise InputError(f"{where}: the model failed on {inputs or 'an empty input'}: {error}\n{fix}") from error
+
+    def read_input(self, layer: nn.Module, arguments: Arguments, where: str) -> Tensor:
+        """Run the model on a batch and return the input of a layer, such as the head, which must run once."""
+        inputs: list[Tensor] = []
+
+        def store(module: nn.Module, args: Any, kwargs: Any) -> None:
+            inputs.append((args[0] if args else kwargs["input"]).clone())  # the model may change its tensors in place
+
+        with layer.register_forward_pre_hook(store, with_kwargs=True):
+            self(arguments, where)
+        if len(inputs) != 1:
+            raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
+        return inputs[0]
 
 
 @contextmanager
@@ -139,9 +137,6 @@ def prepare_runner(model: nn.Module, autocast: torch.dtype | None) -> Iterator[M
 
 def _is_compiled(module: nn.Module) -> bool:
     """Return whether torch.compile was applied to a module, to its forward method, or to a function that it holds."""
-    if getattr(module, "_compiled_call_impl", None) is not None or isinstance(
-        getattr(module, "_orig_mod", None), nn.Module
-    ):
-        return True
     functions = [*vars(module).values(), getattr(type(module), "forward", None)]
-    return any(hasattr(function, "_torchdynamo_orig_callable") for function in functions)
+    is_marked = any(getattr(module, name, None) is not None for name in ("_compiled_call_impl", "_orig_mod"))
+    return is_marked or any(hasattr(function, "_torchdynamo_orig_callable") for function in functions)
