@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
@@ -95,6 +96,10 @@ def write_model(model: Any, path: Path) -> None:
     path.write_bytes(data)
 
 
+# numpy reads the headers of arrays with ast.parse, which can fail if two threads of Python 3.11 call it.
+_PARSING = Lock()
+
+
 def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a file that :func:`save` wrote.
 
@@ -108,10 +113,11 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
         raise InputError(f"file not found: {where}")
     data = Path(path).read_bytes()  # read once: the bytes that are loaded are the bytes that were checked
     try:
-        if Path(path).suffix == ".npz":
-            return _read_moments(data, where)
-        skops = need("skops.io", "cli")
-        model = skops.loads(data, trusted=_check_model(skops, data, where, trusted))
+        with _PARSING:
+            if Path(path).suffix == ".npz":
+                return _read_moments(data, where)
+            skops = need("skops.io", "cli")
+            model = skops.loads(data, trusted=_check_model(skops, data, where, trusted))
     except (InputError, MemoryError, ImportError):
         raise
     except Exception as error:  # zipfile, json, numpy and skops raise errors of many types for malformed files

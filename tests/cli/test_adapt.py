@@ -226,13 +226,6 @@ def test_arrays_are_named_by_position(done, source, target, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "2.npy"), np.load(tmp_path / "0.npy"))
 
 
-def test_implausible_predictions_are_a_serious_finding(done, files, source, target):
-    target = target.assign(area=target["area"] * 1e4)
-    assert "serious: " in done(
-        "adapt", *files(source, target), *HOME, "--method", "ols", "-o", files(source, target)[0] + ".p.csv"
-    )
-
-
 def test_inspect_prints_the_report_and_writes_the_page(done, files, source, target, tmp_path):
     paths = files(source, target)
     text = done("inspect", *paths, *HOME)

@@ -15,9 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from oracle_tables import describe, write_tables
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "cli_oracle.json").read_text())
-DIFFERENCES = {
-    "diabetes-labels": "the correction with labels is another model",
-}
+DIFFERENCES = {"diabetes-labels": "the correction with labels is another model"}
 
 
 @pytest.fixture(scope="module")

@@ -68,14 +68,6 @@ def test_a_failure_while_writing_leaves_neither_output(spar, files, source, targ
     assert (tmp_path / "p.csv").read_text() == "old"
 
 
-def test_a_missing_package_is_named_with_the_extra_to_install(files, source, target):
-    program = "import sys; sys.modules['pandas'] = None; from pyspar.__main__ import main; main()"
-    command = [sys.executable, "-c", program, "adapt", *files(source, target), *HOME]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "pip install 'pyspar[cli]'" in result.stderr
-
-
 MOMENTS = {
     "while importing": (
         "class Slow:\n"

@@ -56,14 +56,6 @@ def test_with_a_very_wide_prior_it_is_the_flat_belief_and_the_rule_is_algorithm_
     np.testing.assert_allclose(ours.w_proj, expected.coef_.reshape(ours.w_proj.T.shape).T, atol=1e-8)
 
 
-def test_the_flat_spread_is_that_of_least_squares(rng):
-    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
-    belief = fit_ols(Moments.of(X, y), fit_intercept=False)
-    E = rng.normal(size=(4, 6))
-    expected = belief.sigma[0] ** 2 * np.diag(E.T @ np.linalg.inv(X.T @ X) @ E)
-    np.testing.assert_allclose(belief.std_along(E)[:, 0] ** 2, expected, rtol=1e-10)
-
-
 def test_rotating_the_features_rotates_the_belief(rng):
     X, y = rng.normal(size=(40, 5)) * [5, 2, 1, 0.5, 0.1], rng.normal(size=40)
     y = y + X @ rng.normal(size=5)

@@ -91,15 +91,6 @@ def test_a_target_that_varies_along_a_constant_column_of_the_source_is_reported_
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_column_of_zeros_gets_no_weight(rng, fit_intercept):
-    X = rng.normal(size=(60, 3))
-    X[:, 1] = 0.0
-    est = SpARRegressor(fit_intercept=fit_intercept).fit(X, rng.normal(size=60))
-    assert est.rank_ == 2
-    assert est.coef_[1] == 0.0
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
 def test_a_source_of_zeros_has_no_directions_and_predicts_a_constant(rng, fit_intercept):
     y = rng.normal(size=10)
     est = SpARRegressor(fit_intercept=fit_intercept).fit(np.zeros((10, 2)), y).adapt(rng.normal(size=(5, 2)))
@@ -123,17 +114,6 @@ def test_a_target_without_any_direction_changes_nothing(shift, alpha):
         assert "0 of 0 target directions removed" in repr(est.adaptation_)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_one_feature_is_enough(rng, fit_intercept):
-    X, Z = rng.normal(size=(40, 1)) + 1.0, 5.0 * rng.normal(size=(20, 1))
-    y = 0.01 * X[:, 0] + rng.normal(size=40)
-    est = SpARRegressor(fit_intercept=fit_intercept).fit(X, y)
-    x, t = X[:, 0] - fit_intercept * X.mean(), y - fit_intercept * y.mean()
-    assert est.coef_[0] == pytest.approx((x @ t) / (x @ x), rel=1e-12)
-    assert est.sigma2_ == pytest.approx(np.mean((t - x * est.coef_[0]) ** 2), rel=1e-12)
-    assert est.adapt(Z).coef_ == 0.0  # the weight is a fraction of its standard error
-
-
 @pytest.mark.parametrize("m", [1, 2, 3, 10])
 def test_a_rank_deficient_target_has_the_directions_that_its_rows_have(rng, m):
     Z = rng.normal(size=(m, 2)) @ rng.normal(size=(2, 6))
@@ -143,19 +123,3 @@ def test_a_rank_deficient_target_has_the_directions_that_its_rows_have(rng, m):
     np.testing.assert_allclose(spectrum.lam, reference[1][: spectrum.rank], rtol=1e-12)
     projector = reference[2][: spectrum.rank].T @ reference[2][: spectrum.rank]
     np.testing.assert_allclose(spectrum.V @ spectrum.V.T, projector, atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_first_batch_of_a_few_rows_is_fitted_without_a_warning(rng, n, fit_intercept):
-    X, y = rng.normal(size=(n, 4)), rng.normal(size=n)
-    est = SpARRegressor(fit_intercept=fit_intercept).partial_fit(X, y)
-    assert est.rank_ == n - fit_intercept
-    np.testing.assert_allclose(est.predict(X), y, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (5, 5)])
-def test_a_spectrum_of_zeros_is_empty(shape):
-    spectrum = Spectrum.of(np.zeros(shape))
-    assert spectrum.rank == 0
-    assert spectrum.V.shape == (shape[1], 0)

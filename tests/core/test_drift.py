@@ -213,24 +213,6 @@ def test_normal_labels_have_full_weight_except_for_one_set_in_a_thousand():
         assert tails < 0.003
 
 
-@pytest.mark.parametrize("size", [3, 12])
-def test_the_weight_of_a_count_is_that_of_copies(size):
-    rng = np.random.default_rng(1)
-    r = np.append(rng.normal(size=size - 1), 1e4)
-    counts = rng.integers(1, 5, size=size).astype(float)
-    copies = np.repeat(np.arange(size), counts.astype(int))
-    np.testing.assert_allclose(
-        weigh_labels(r[copies], np.ones(len(copies))), weigh_labels(r, counts)[copies], rtol=1e-9
-    )
-
-
-def test_residuals_that_are_equal_up_to_rounding_are_not_far():
-    residual = np.ones(10)
-    residual[3] += 2.0**-50
-    np.testing.assert_array_equal(weigh_labels(residual, np.ones(10)), 1.0)
-    np.testing.assert_array_equal(weigh_labels(np.zeros(9), np.ones(9)), 1.0)
-
-
 def test_residuals_at_the_level_of_rounding_are_no_drift():
     Z, f, _ = make_rows()
     drift = fit(Z, f, f[:12] * (1.0 + 3e-16))
@@ -322,23 +304,3 @@ def test_chosen_centres_depend_on_no_order_or_sign():
     rows = np.r_[order, np.arange(700, 800)]
     shuffled = fit(Z[rows], f[rows], y[order], smooth=True).correct(Z, f)[0]
     np.testing.assert_allclose(shuffled, base, rtol=1e-6, atol=1e-6)
-
-
-def test_labelled_rows_at_the_mean_of_the_target_are_not_special():
-    Z = np.linspace(-2.0, 2.0, 41)[:, None]
-    y = 1.0 + 0.3 * np.random.default_rng(0).normal(size=20)
-    scales = []
-    for z in (0.0, 1e-9):
-        rows, target = np.full((20, 1), z), np.vstack([Z, np.full((20, 1), z)])
-        zeros = np.zeros(len(target))
-        drift = fit_drift(rows, zeros[:20], y, target_features=target, target_prediction=zeros, smooth=True)
-        scales.append(drift.correct(Z, zeros[:41])[1])
-    np.testing.assert_allclose(*scales, rtol=1e-5)
-
-
-def test_constant_features_have_no_smooth_function():
-    rng = np.random.default_rng(0)
-    f = rng.normal(size=50)
-    y = f[:10] + 1.0 + 0.1 * rng.normal(size=10)
-    Z = np.ones((50, 2))
-    np.testing.assert_array_equal(fit(Z, f, y, smooth=True).correct(Z, f)[0], fit(Z, f, y).correct(Z, f)[0])

@@ -141,12 +141,6 @@ def test_on_new_rows_like_those_of_the_source_the_expectation_is_that_of_left_ou
         assert 0.5 < square[0] / actual < 1.6
 
 
-def test_labels_that_do_not_vary_are_forecast_without_error(rng):
-    X, _, Z, *_ = shifted(rng)
-    posterior = posterior_of(X, np.full(len(X), 3.0), Z)
-    assert expected_square(posterior, *posterior.weights(), Moments.of(Z)) == 0.0
-
-
 def test_a_forecast_prints_its_intervals():
     forecast = Forecast("ridge", 2.0, (1.0, 4.0), (0.5, 8000.0), 1.0, 1.5)
     assert repr(forecast) == "Forecast(ridge: RMSE 2; 80 %: 1 to 4; 95 %: 0.5 to 8,000)"

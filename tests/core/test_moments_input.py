@@ -60,22 +60,6 @@ def test_the_arrays_of_the_caller_are_not_changed(table, dtype):
     assert (X.tobytes(), Y.tobytes(), weight.tobytes()) == before
 
 
-def test_moments_do_not_follow_later_changes_of_the_rows(table):
-    X, Y = table
-    for n in (60, 3):
-        ours = Moments.of(X[:n], Y[:n])
-        before = ours.root.copy()
-        X[:] += 1.0
-        np.testing.assert_array_equal(ours.root, before)
-
-
-def test_outputs_may_be_a_vector(table):
-    X, Y = table
-    one, two = Moments.of(X, Y[:, 0]), Moments.of(X, Y[:, :1])
-    np.testing.assert_array_equal(one.root, two.root)
-    assert one.n_outputs == 1
-
-
 @pytest.mark.parametrize(
     ("form", "kind"),
     [
@@ -96,13 +80,6 @@ def test_outputs_may_be_a_vector(table):
 def test_the_precision_is_that_of_the_dtype(form, kind):
     assert np.all(measured_eps(form) == np.finfo(kind).eps)
     assert np.all(Moments.of(form).eps == np.finfo(kind).eps)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_each_column_of_a_frame_has_its_own_precision(frame):
-    form = frame({"a": np.zeros(2), "b": np.zeros(2, np.float32), "c": np.zeros(2, int)})
-    fine, coarse = np.finfo(np.float64).eps, np.finfo(np.float32).eps
-    np.testing.assert_array_equal(Moments.of(form).eps, [fine, coarse, fine])
 
 
 def test_the_precision_can_be_set_if_it_is_coarser_than_the_dtype(table):

@@ -98,12 +98,6 @@ def test_it_depends_neither_on_units_nor_on_how_the_moments_were_computed(rng):
     assert (parts.auc, parts.p_value) == pytest.approx((whole.auc, whole.p_value), rel=1e-9)
 
 
-def test_a_spread_that_grows_is_a_shift_although_the_means_agree(rng):
-    X, turn = rng.normal(size=(300, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    Z = rng.normal(size=(200, 3)) * [1.0, 1.0, 9.0] @ turn
-    assert separation(X, Z - Z.mean(axis=0) + X.mean(axis=0)).found
-
-
 def test_a_column_that_is_constant_in_both_and_differs_separates_all_rows(rng):
     X, Z = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
     X[:, 1], Z[:, 1] = 2019.0, 2020.0
@@ -112,23 +106,11 @@ def test_a_column_that_is_constant_in_both_and_differs_separates_all_rows(rng):
     assert separation(X, Z).auc < 1.0
 
 
-def test_few_rows_are_no_evidence(rng):
-    one = separation(rng.normal(size=(2, 3)), rng.normal(size=(1, 3)) + 100.0)
-    assert (one.auc, one.p_value, one.found) == (0.5, 1.0, False)
-
-
 @pytest.mark.parametrize(("n", "m", "d"), [(50, 50, 5), (30, 300, 3), (200, 200, 10), (100, 1000, 10), (500, 5000, 10)])
 def test_a_column_that_varies_twenty_times_as_much_or_as_little_is_found(rng, n, m, d):
     for factor in (20.0, 1.0 / 20.0):
         X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
         Z[:, 0] *= factor
-        assert separation(X, Z).found
-
-
-def test_a_spread_six_times_as_large_is_found_with_a_thousand_rows(rng):
-    for _ in range(10):
-        X, Z = rng.normal(size=(1000, 10)), rng.normal(size=(1000, 10))
-        Z[:, 3] *= 6.0
         assert separation(X, Z).found
 
 
@@ -153,8 +135,3 @@ def test_balanced_categories_of_the_same_distribution_are_rarely_found(n, m):
     rng = np.random.default_rng(0)
     found = sum(separation(*((rng.random((k, 10)) < 0.5) * 1.0 for k in (n, m))).found for _ in range(200))
     assert found <= 200 * LEVEL + 3.0 * np.sqrt(200 * LEVEL * (1.0 - LEVEL))
-
-
-def test_a_balanced_experiment_is_matched():
-    rows = (np.arange(300) % 2)[:, None] * 1.0
-    assert separation(rows, rows[:200]).matched

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
-from pyspar.core.spectrum import Spectrum
 
 WIDE = 20_000
 ESTIMATORS = [SpARRegressor(), BayesSpARRegressor(), BayesSpARRegressor(alpha=0.999)]
@@ -62,15 +61,6 @@ def test_the_root_of_few_rows_equals_that_of_qr_and_can_be_merged(weighted):
         np.testing.assert_allclose(moments.mean, mean, rtol=1e-12)
         scatter = moments.root_about(None)
         np.testing.assert_allclose(scatter.T @ scatter, centred.T @ centred, rtol=0, atol=1e-8)
-
-
-def test_repeated_rows_do_not_add_directions():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(10, 80))
-    spectrum = Spectrum.about(Moments.of(np.vstack([X, X])), X.mean(axis=0))
-    assert spectrum.rank == 9
-    expected = np.linalg.svd(np.vstack([X, X]) - X.mean(axis=0), compute_uv=False)[:9]
-    np.testing.assert_allclose(spectrum.lam, expected, rtol=1e-12)
 
 
 def test_sparse_rows_that_need_too_much_memory_are_refused_with_the_size(monkeypatch):

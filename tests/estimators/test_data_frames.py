@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -137,21 +136,3 @@ def test_the_output_of_transformers_may_be_polars_or_pandas(frames):
         pipe[:-1].set_output(transform=library)
         np.testing.assert_allclose(adapt_pipeline(pipe.fit(X, y), Z).predict(Z), expected, rtol=1e-10)
         assert len(pipe[-1].feature_names_in_) == 5
-
-
-def test_batches_may_be_polars(frames):
-    X, y, _, _ = frames
-    X = pl.from_pandas(X[["a", "b"]])
-    batches = [(X[:50], y[:50]), (X[50:], y[50:])]
-    est = BayesSpARRegressor().fit_batches(batches)
-    np.testing.assert_allclose(est.coef_, BayesSpARRegressor().fit(X, y).coef_, rtol=1e-9)
-
-
-def test_any_regressor_reads_polars_with_missing_values(frames):
-    X, y, Z, _ = frames
-    X, Z = X[["a", "b"]].mask(X[["a", "b"]] > 2.0), Z[["a", "b"]]
-    model = HistGradientBoostingRegressor(max_iter=5)
-    one = inspect(model.fit(X, y), Z, source=(X, y))
-    X, Z = pl.from_pandas(X), pl.from_pandas(Z)
-    two = inspect(model.fit(X, y), Z, source=(X, y))
-    assert one.separation.auc == pytest.approx(two.separation.auc)

@@ -5,9 +5,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sparse
 from scipy.special import ndtri
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning
 from pyspar.estimators.calibration import row_factor
@@ -75,13 +72,6 @@ def test_forecasts_and_scales_of_rows_include_the_error_between_groups(rng):
     np.testing.assert_allclose(scales[1], scales[0] + between)
 
 
-def test_several_outputs_have_one_error_each(rng):
-    X, y, groups = grouped(rng)
-    both = BayesSpARRegressor().fit(X, np.column_stack([y, 3.0 * y]), groups=groups)
-    one = BayesSpARRegressor().fit(X, y, groups=groups)
-    np.testing.assert_allclose(both.source_rmse(), np.array([1.0, 3.0]) * one.source_rmse(), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("groups", "value"), [([1] * 180, "got 1"), ([1] * 3, r"\(3,\)"), ([None] + [1] * 179, "row 0")]
 )
@@ -123,34 +113,6 @@ def test_groups_are_given_in_all_batches_or_in_none(rng):
         BayesSpARRegressor().fit_batches([(X, y, None, groups), (X, y)])
 
 
-def test_a_pipeline_passes_groups_to_its_last_step(rng):
-    X, y, groups = grouped(rng)
-    pipe = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y, bayessparregressor__groups=groups)
-    assert pipe[-1].source_rmse() == pytest.approx(
-        BayesSpARRegressor().fit(X, y, groups=groups).source_rmse(), rel=1e-6
-    )
-    assert np.isfinite(cross_val_score(pipe, X, y)).all()
-
-
-def test_equal_numbers_are_one_group_and_missing_groups_are_named(rng):
-    X, y, _ = grouped(rng)
-    names = np.arange(len(y)) % 3
-    whole = SpARRegressor().fit(X, y, groups=names).source_rmse()
-    mixed = [name if row % 2 else float(name) for row, name in enumerate(names)]
-    assert SpARRegressor().fit(X, y, groups=np.array(mixed, dtype=object)).source_rmse() == whole
-    names = pd.Series(names, dtype="Int64")
-    names[7] = pd.NA
-    with pytest.raises(ValueError, match="row 7"):
-        SpARRegressor().fit(X, y, groups=names)
-
-
-def test_a_single_group_after_all_batches_causes_a_warning(rng):
-    X, y, _ = grouped(rng)
-    est = SpARRegressor().partial_fit(X, y, groups=["a"] * len(y))
-    with pytest.warns(SparWarning, match="single group"):
-        est.source_rmse()
-
-
 def test_a_batch_in_which_a_group_has_no_weight_keeps_each_group_in_one_fold(rng):
     X, y, _ = grouped(rng, groups=6)
     groups, first = np.tile(["a", "b", "c"], len(y) // 3), np.arange(len(y)) < 36
@@ -162,17 +124,6 @@ def test_a_batch_in_which_a_group_has_no_weight_keeps_each_group_in_one_fold(rng
     assert est.source_rmse() == pytest.approx(whole.source_rmse(), rel=1e-9)
     for name, fold in whole._folds.fold_of.items():
         assert est._folds.moments[fold].weight == weight[groups == name].sum()
-
-
-@pytest.mark.parametrize("library", ["torch", "polars"])
-def test_weights_of_any_library_may_be_zero_for_a_whole_fold(rng, library):
-    module = pytest.importorskip(library)
-    X, y, groups = grouped(rng)
-    weights = np.where(groups == 3, 0.0, 1.0)
-    make = module.as_tensor if library == "torch" else module.Series
-    rows = make(X) if library == "torch" else X
-    est = BayesSpARRegressor().fit(rows, make(y), make(weights), groups=groups)
-    np.testing.assert_allclose(est.source_rmse(), BayesSpARRegressor().fit(X, y, weights, groups=groups).source_rmse())
 
 
 @pytest.mark.parametrize("unit", [1e-50, 1e50])

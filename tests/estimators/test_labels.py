@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from pyspar import rows_to_label
@@ -40,13 +39,6 @@ def test_every_row_is_equally_probable_by_quantiles():
     np.testing.assert_allclose(np.bincount(rows, minlength=25) / draws, 5 / 25, atol=0.05)
 
 
-def test_equal_predictions_are_chosen_at_random_by_seed():
-    model = LinearRegression().fit(np.zeros((3, 1)), np.zeros(3))
-    first, second = (rows_to_label(model, np.zeros((500, 1)), 10, random_state=seed).rows for seed in (0, 1))
-    assert set(first.tolist()) != set(second.tolist())
-    assert np.ptp(first) > 100
-
-
 def test_groups_are_used_in_turn(target):
     model, Z = target
     groups = np.array(["a"] * 100 + ["b"] * 18 + ["c"] * 2)
@@ -55,21 +47,6 @@ def test_groups_are_used_in_turn(target):
     counts = pd.Series(groups[rows]).value_counts()
     assert counts["c"] == 2
     assert {counts["a"], counts["b"]} == {3, 4}
-
-
-def test_excluded_rows_are_not_chosen(target):
-    model, Z = target
-    first = rows_to_label(model, Z, 60).rows
-    second = rows_to_label(model, Z, 60, exclude=first).rows
-    assert not set(first.tolist()) & set(second.tolist())
-
-
-def test_several_outputs_and_data_frames(target):
-    _, Z = target
-    frame = pd.DataFrame(Z, columns=list("abcd"))
-    model = LinearRegression().fit(frame, Z[:, :2])
-    assert len(rows_to_label(model, frame, 5)) == 5
-    assert all(reason.startswith("score of all outputs") for reason in rows_to_label(model, frame, 5).reasons)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +62,6 @@ def test_invalid_arguments_are_refused(target, options, word):
         rows_to_label(model, Z, **options)
 
 
-def test_excluded_rows_may_be_a_mask(target):
-    model, Z = target
-    mask = np.arange(len(Z)) % 2 == 0
-    assert set(rows_to_label(model, Z, 8, exclude=mask).rows) == set(
-        rows_to_label(model, Z, 8, exclude=np.flatnonzero(mask)).rows
-    )
-    with pytest.raises(ValueError, match="float"):
-        rows_to_label(model, Z, 8, exclude=[1.7])
-
-
 def test_excluded_rows_may_be_any_iterable_of_integers(target):
     model, Z = target
     expected = rows_to_label(model, Z, 8, exclude=list(range(50))).rows
@@ -102,27 +69,6 @@ def test_excluded_rows_may_be_any_iterable_of_integers(target):
         np.testing.assert_array_equal(rows_to_label(model, Z, 8, exclude=exclude).rows, expected)
     with pytest.raises(ValueError, match="3"):
         rows_to_label(model, Z, 8, exclude=3)
-
-
-def test_a_generator_determines_the_random_rows(target):
-    model, Z = target
-    first, second, other = (
-        rows_to_label(model, Z, 8, random_state=np.random.default_rng(seed)).rows for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert (first != other).any()
-
-
-def test_sparse_rows_are_chosen_like_dense_ones(target):
-    model, Z = target
-    expected = rows_to_label(model, Z, 6).rows
-    np.testing.assert_array_equal(rows_to_label(model, csr_array(Z), 6).rows, expected)
-
-
-def test_a_missing_group_is_refused(target):
-    model, Z = target
-    with pytest.raises(ValueError, match="row 1"):
-        rows_to_label(model, Z, 3, groups=pd.Series(["a", pd.NA] * (len(Z) // 2), dtype=object))
 
 
 def test_allowed_rows_are_equally_probable_if_others_are_excluded():
@@ -142,13 +88,6 @@ def test_predictions_can_replace_the_model(target):
     np.testing.assert_array_equal(rows_to_label(model.predict(Z), Z, 6).rows, expected)
     with pytest.raises(ValueError, match="120"):
         rows_to_label(model.predict(Z)[:5], Z, 6)
-
-
-def test_a_torch_module_can_choose_rows(target):
-    torch = pytest.importorskip("torch")
-    _, Z = target
-    net = torch.nn.Linear(4, 1)
-    assert len(rows_to_label(net, Z, 5)) == 5
 
 
 def test_labels_in_another_unit_are_suspected_and_a_changed_relation_is_not():

@@ -1,14 +1,10 @@
 """Without adaptation SpARRegressor equals scikit-learn's LinearRegression."""
 
-import copy
-
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from pyspar import SpARRegressor, SparWarning
 
@@ -90,38 +86,3 @@ def test_weights_count_as_rows_when_the_noise_is_estimated(shift, weight):
     rss = 300 * once.sigma2_
     unbiased = SpARRegressor(noise="unbiased").fit(shift.X, shift.y, np.full(300, weight))
     assert unbiased.sigma2_ == pytest.approx(weight * rss / (weight * 300 - 6), rel=1e-11)
-
-
-@pytest.mark.parametrize("estimator", [SpARRegressor()])
-def test_predictions_of_float32_rows_are_made_in_float64(shift, estimator):
-    fitted = estimator.fit(shift.X.astype(np.float32), shift.y)
-    assert fitted.coef_.dtype == np.float64
-    ours = fitted.predict(shift.Z.astype(np.float32))
-    np.testing.assert_allclose(ours, shift.Z.astype(np.float32).astype(np.float64) @ fitted.coef_ + fitted.intercept_)
-
-
-def test_the_estimators_work_in_cross_validation_and_grid_search(shift):
-    ours = cross_val_score(SpARRegressor(), shift.X, shift.y, cv=5)
-    np.testing.assert_allclose(ours, cross_val_score(LinearRegression(), shift.X, shift.y, cv=5), rtol=1e-9)
-    search = GridSearchCV(SpARRegressor(), {"fit_intercept": [True, False], "alpha": [0.9, 0.999]}, cv=3)
-    search.fit(shift.X + 5.0, shift.y)
-    assert search.best_params_["fit_intercept"] is True
-    reference = GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, cv=3).fit(shift.X + 5.0, shift.y)
-    assert search.best_score_ == pytest.approx(reference.best_score_, rel=1e-9)
-
-
-def test_search_results_can_be_adapted(shift):
-    search = GridSearchCV(SpARRegressor(), {"noise": ["mle", "unbiased"]}, cv=3).fit(shift.X, shift.y)
-    adapted = copy.copy(search.best_estimator_).adapt(shift.Z)
-    np.testing.assert_allclose(
-        adapted.coef_, SpARRegressor(**search.best_params_).fit(shift.X, shift.y).adapt(shift.Z).coef_, rtol=1e-12
-    )
-
-
-def test_names_are_kept_as_scikit_learn_keeps_them(shift):
-    frame = pd.DataFrame(shift.X, columns=list("abcde"))
-    est = SpARRegressor().fit(frame, pd.Series(shift.y))
-    assert est.feature_names_in_.tolist() == list("abcde")
-    assert not hasattr(SpARRegressor().fit(shift.X, shift.y), "feature_names_in_")
-    with pytest.raises(ValueError, match="feature names should match"):
-        est.predict(frame[list("edcba")])

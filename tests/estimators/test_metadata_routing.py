@@ -5,12 +5,11 @@ import pytest
 import sklearn
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, expected_rmse, inspect
+from pyspar import BayesSpARRegressor, SparWarning, expected_rmse, inspect
 
 
 @pytest.fixture
@@ -72,14 +71,6 @@ def test_scikit_learn_asks_if_a_request_is_not_set(grouped):
         GridSearchCV(BayesSpARRegressor(), {"prior_scale": ["equal"]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
 
 
-@pytest.mark.usefixtures("routing")
-def test_a_correction_takes_weights_in_a_pipeline(grouped):
-    X, y, weight, _ = grouped
-    fixed = TargetCorrection(LinearRegression().fit(X, y)).set_fit_request(sample_weight=True)
-    routed = make_pipeline(fixed).fit(X, y + 1.0, sample_weight=weight)[-1]
-    assert routed.drift_.n_labels == weight.sum()
-
-
 def test_without_routing_groups_split_rows_and_reach_the_regressor_by_the_name_of_its_step(grouped):
     X, y, _, groups = grouped
     pipe = make_pipeline(StandardScaler(), BayesSpARRegressor())
@@ -100,13 +91,3 @@ def test_a_search_that_loses_the_groups_warns_and_an_inspection_with_groups_has_
     (kept,) = inspect(search, X, source=(X, y), groups=groups).outputs
     assert ["new groups" in output.headline.text for output in (lost, kept)] == [False, True]
     assert kept.source_rmse > 1.02 * lost.source_rmse
-
-
-@pytest.mark.usefixtures("routing")
-def test_a_search_with_routed_groups_is_inspected_with_the_error_on_new_groups(grouped, recwarn):
-    X, y, weight, groups = grouped
-    search = MODELS["search"]().fit(X, y, sample_weight=weight, groups=groups)
-    (output,) = inspect(search, X).outputs
-    assert "new groups" in output.headline.text
-    assert output.source_rmse == BayesSpARRegressor("equal").fit(X, y, weight, groups).source_rmse()
-    assert not [warning for warning in recwarn if issubclass(warning.category, SparWarning)]

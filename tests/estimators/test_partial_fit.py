@@ -1,7 +1,6 @@
 """Fitting batches equals one fit on all rows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,52 +62,10 @@ def test_a_batch_discards_an_earlier_adaptation(shift):
     assert_same_fit(est, SpARRegressor().fit(shift.X, shift.y))
 
 
-def test_fit_discards_earlier_batches(shift):
-    est = SpARRegressor().partial_fit(shift.X[:200], shift.y[:200]).fit(shift.X[200:], shift.y[200:])
-    assert_same_fit(est, SpARRegressor().fit(shift.X[200:], shift.y[200:]))
-
-
 def test_adaptation_between_batches_warns_if_there_are_few_rows(rng):
     est = SpARRegressor().partial_fit(rng.normal(size=(2, 5)), rng.normal(size=2))  # no warning: more will come
     with pytest.warns(SparWarning, match="estimated as zero"):
         est.adapt(rng.normal(size=(5, 5)))
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "error"),
-    [
-        (np.zeros((4, 3)), np.zeros(4), "features"),
-        (np.zeros((4, 5)), np.zeros((4, 2)), "as in earlier batches"),
-        (np.full((4, 5), np.nan), np.zeros(4), "NaN"),
-        (np.zeros((4, 5)), np.zeros(3), "inconsistent"),
-    ],
-)
-def test_an_invalid_batch_leaves_the_sum_unchanged(shift, X, y, error):
-    est = SpARRegressor().partial_fit(shift.X, shift.y).adapt(shift.Z)
-    before, state = est.predict(shift.Z), dict(est.__dict__)
-    with pytest.raises(ValueError, match=error):
-        est.partial_fit(X, y)
-    np.testing.assert_array_equal(est.predict(shift.Z), before)
-    assert all(est.__dict__[name] is value for name, value in state.items())
-    assert est.__dict__.keys() == state.keys()
-    est.partial_fit(shift.X, shift.y)
-    assert est.moments_.rows == 600
-
-
-def test_an_invalid_first_batch_leaves_the_estimator_unfitted():
-    est = SpARRegressor()
-    with pytest.raises(ValueError, match="NaN"):
-        est.partial_fit([[np.nan, 1.0]], [1.0])
-    assert est.__dict__.keys() == SpARRegressor().__dict__.keys()
-    assert est.partial_fit(np.eye(3), [1.0, 2.0, 3.0]).n_features_in_ == 3
-
-
-def test_batches_of_data_frames_are_checked_by_name(shift):
-    frame = pd.DataFrame(shift.X, columns=list("abcde"))
-    est = SpARRegressor().partial_fit(frame[:100], shift.y[:100]).partial_fit(frame[100:], shift.y[100:])
-    assert_same_fit(est, SpARRegressor().fit(frame, shift.y))
-    with pytest.raises(ValueError, match="feature names should match"):
-        est.partial_fit(frame[list("edcba")], shift.y)
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(["a", "b", "c"], 100)])

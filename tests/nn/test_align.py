@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import SourceSummary, align, summarize  # noqa: E402
-from pyspar.nn.align import Descent, _prepare, _split, find_layers  # noqa: E402
+from pyspar.nn.align import Descent, _prepare, find_layers  # noqa: E402
 from pyspar.nn.layer_statistics import collect_outputs  # noqa: E402
 from pyspar.nn.source_summary import FeatureSums, relative_distance  # noqa: E402
 
@@ -257,31 +257,6 @@ def test_all_forms_of_rows_give_similar_networks(networks):
     assert max(errors.values()) < 1.15 * min(errors.values())
 
 
-def test_batches_are_divided_if_they_consist_of_arrays():
-    parts = list(_split(((torch.arange(10),), {"mask": np.arange(10)}), 4))
-    assert [len(args[0]) for args, _ in parts] == [3, 3, 4]
-    assert [len(kwargs["mask"]) for _, kwargs in parts] == [3, 3, 4]
-    whole = ((torch.arange(10), "text"), {})
-    assert list(_split(whole, 4)) == [whole]
-
-
-def test_lightning_modules(networks):
-    lightning = pytest.importorskip("pytorch_lightning")
-
-    class Module(lightning.LightningModule):
-        def __init__(self, net):
-            super().__init__()
-            self.net = net
-
-        def forward(self, x):
-            return self.net(x)
-
-    result = align(Module(networks["group"]), SOURCE, TARGET, passes=1)
-    assert result.changed
-    assert isinstance(result.model, Module)
-    assert result.layers == ("net.1", "net.4")
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_the_precision_of_the_weights_is_kept(networks, dtype):
     model = copy.deepcopy(networks["layer"]).to(dtype)
@@ -290,14 +265,6 @@ def test_the_precision_of_the_weights_is_kept(networks, dtype):
     assert not torch.equal(result.model[1].weight, model[1].weight)
     result = align(model, summarize(model, SOURCE.to(dtype)), TARGET.to(dtype), passes=1)
     assert result.changed
-
-
-def test_autocast_and_inference_of_a_compiled_model(networks):
-    compiled = torch.compile(networks["group"])
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        result = align(compiled, SOURCE, TARGET, passes=1)
-    assert result.changed
-    assert isinstance(result.model, nn.Sequential)
 
 
 def test_layers_of_other_libraries_are_found_by_their_name():
@@ -391,12 +358,6 @@ def test_errors_name_the_problem_and_the_model_is_untouched(networks, change, me
         align(**arguments)
     assert is_same(before, state(arguments["model"]))
     assert torch.equal(torch.get_rng_state(), random)
-
-
-@pytest.mark.parametrize("options", [{"passes": -1}, {"passes": 1.5}, {"batch_size": 1}, {"learning_rate": 0.0}])
-def test_invalid_options_are_refused(networks, options):
-    with pytest.raises(ValueError, match="must be"):
-        align(networks["batch"], SOURCE, TARGET, **options)
 
 
 def test_a_source_of_any_size_is_read_in_bounded_memory(networks, monkeypatch):

@@ -84,24 +84,3 @@ def test_the_weights_of_a_residual_network_and_a_transformer_equal_those_of_feat
     # float32 features of another order of batches differ by rounding, which least squares magnifies.
     np.testing.assert_allclose(head.weight.detach()[0], expected.coef_, rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(adapted.adaptation.removed, expected.adaptation_.removed)
-
-
-class TwoInputs(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.left, self.right, self.head = nn.Linear(3, 5), nn.Linear(3, 5), nn.Linear(5, 1)
-
-    def forward(self, a, b, *, scale=1.0):
-        return (self.head(input=torch.tanh(self.left(a) + scale * self.right(b))), None)
-
-
-def test_a_model_may_have_several_inputs(problem):
-    torch.manual_seed(0)
-    model = TwoInputs()
-    (a, b), (za, zb) = problem.X.split(3, dim=1), problem.Z.split(3, dim=1)
-    as_tuple = adapt_head(model, [((a, b), problem.y)], [((za, zb),)])
-    as_dict = adapt_head(model, [({"a": a, "b": b}, problem.y)], [({"a": za, "b": zb},)])
-    by_name = adapt_head(model, [{"a": a, "b": b, "y": problem.y, "id": problem.y}], [{"a": za, "b": zb}])
-    by_function = adapt_head(model, [(a, b, problem.y)], [(za, zb)], inputs=lambda p: p[:2], labels=lambda p: p[2])
-    for other in (as_dict, by_name, by_function):
-        torch.testing.assert_close(other.model.head.weight, as_tuple.model.head.weight)

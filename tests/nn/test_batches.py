@@ -60,24 +60,6 @@ def test_a_batch_of_a_common_form_is_read(mlp, problem, expected, pack):
     torch.testing.assert_close(adapted.model.fc.weight, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_target_batches_may_be_tensors_or_have_labels(mlp, problem, expected):
-    for target in (
-        [problem.Z],
-        [(problem.Z,)],
-        [(problem.Z, None)],
-        DataLoader(TensorDataset(problem.Z), batch_size=150),
-    ):
-        adapted = adapt_head(mlp(), [(problem.X, problem.y)], target)
-        torch.testing.assert_close(adapted.model.fc.weight, expected)
-
-
-def test_functions_of_the_batch_replace_the_default_reading(mlp, problem, expected):
-    source = [(0, problem.y, {"deep": problem.X})]
-    target = [(0, None, {"deep": problem.Z})]
-    adapted = adapt_head(mlp(), source, target, inputs=lambda b: b[2]["deep"], labels=lambda b: b[1])
-    torch.testing.assert_close(adapted.model.fc.weight, expected)
-
-
 def test_names_are_matched_to_the_parameters_of_forward(problem):
     mask = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
     source = [{"x": problem.X, "mask": mask, "y": problem.y, "id": problem.y}]
@@ -157,12 +139,6 @@ def test_iterable_data_sets_and_loaders_with_workers_are_supported(mlp, problem,
     for source in (Stream(), workers):
         adapted = adapt_head(mlp(), source, [problem.Z])
         np.testing.assert_allclose(adapted.model.fc.weight.detach(), expected.detach(), rtol=1e-3, atol=1e-3)
-
-
-def test_empty_batches_are_ignored(mlp, problem, expected):
-    source = [(problem.X, problem.y), (problem.X[:0], problem.y[:0])]
-    adapted = adapt_head(mlp(), source, [problem.Z[:0], problem.Z])
-    torch.testing.assert_close(adapted.model.fc.weight, expected)
 
 
 def test_batches_with_labels_of_different_dtypes_lose_no_digits():

@@ -52,13 +52,6 @@ def test_a_layer_whose_output_is_not_the_prediction_is_refused_with_the_reason(
         adapt_head(model, problem.source, problem.target, head=head)
 
 
-def test_a_relu_is_detected_even_if_it_changes_nothing_in_the_first_batch(problem, make_network):
-    model = make_network(lambda s, x: torch.relu(s.fc(s.body(x))))
-    nn.init.constant_(model.fc.bias, 1e4)
-    with pytest.raises(ValueError, match=CHANGED):
-        adapt_head(model, problem.source, problem.target)
-
-
 @pytest.mark.parametrize(
     "forward",
     [
@@ -92,12 +85,6 @@ def test_a_model_without_a_linear_layer_is_refused(problem, make_network):
         adapt_head(torch.jit.trace(nn.Linear(6, 1), problem.X[:2]), problem.source, problem.target)
     with pytest.raises(ValueError, match=r"none of its linear layers.*'fc', 'body'"):
         adapt_head(make_network(lambda s, x: x @ x.new_ones(6, 1)), problem.source, problem.target)
-
-
-def test_a_model_without_a_floating_point_output_is_refused(problem, make_network):
-    model = make_network(lambda s, x: s.fc(s.body(x)).long())
-    with pytest.raises(ValueError, match="floating-point"):
-        adapt_head(model, problem.source, problem.target)
 
 
 def test_an_unknown_layer_name_raises_an_error_with_the_last_linear_layers(mlp, problem):

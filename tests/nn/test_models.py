@@ -11,8 +11,6 @@ from pyspar.nn import adapt_head
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from pyspar.nn.models import evaluation_mode  # noqa: E402
-
 
 class FSDPModule:
     """The mixin that ``fully_shard`` adds to the class of a module."""
@@ -60,11 +58,7 @@ class SequenceClassifier(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        nn.Sequential(nn.Linear(6, 5), FSDPLinear(5, 1)),
-        FullyShardedDataParallel(nn.Linear(6, 1)),
-    ],
+    "model", [nn.Sequential(nn.Linear(6, 5), FSDPLinear(5, 1)), FullyShardedDataParallel(nn.Linear(6, 1))]
 )
 def test_a_sharded_model_is_refused_before_a_batch_is_read(model, never_read):
     with pytest.raises(InputError, match=r"FSDP.*full_state_dict"):
@@ -93,15 +87,6 @@ def test_a_head_on_every_token_of_a_language_model_is_refused_with_a_wrapper(pro
         adapt_head(SequenceClassifier(), [(X, problem.y[:100])], [Z])
 
 
-def test_an_assertion_of_deepcopy_is_reported_as_a_model_that_cannot_be_copied(problem):
-    class NotCopied(nn.Linear):
-        def __deepcopy__(self, memo):
-            raise AssertionError("sharded")
-
-    with pytest.raises(TypeError, match=r"copy.deepcopy.* NotCopied.*sharded"):
-        adapt_head(NotCopied(6, 1), problem.source, problem.target)
-
-
 def state(model):
     tensors = {name: value.numpy().tobytes() for name, value in model.state_dict().items()}
     flags = [module.training for module in model.modules()]
@@ -120,16 +105,6 @@ def model(mlp):
     network.body[1].eval()
     network.fc.weight.requires_grad_(False)
     return network
-
-
-def test_evaluation_mode_restores_each_flag_also_after_an_error(model):
-    flags = [module.training for module in model.modules()]
-    with evaluation_mode(model):
-        assert not any(module.training for module in model.modules())
-    assert [module.training for module in model.modules()] == flags
-    with pytest.raises(KeyboardInterrupt), evaluation_mode(model):
-        raise KeyboardInterrupt
-    assert [module.training for module in model.modules()] == flags
 
 
 def test_the_given_model_with_its_statistics_flags_and_gradients_is_not_changed(model, problem):
@@ -214,18 +189,6 @@ def test_an_error_in_a_loader_is_raised_and_the_model_is_not_changed(model, prob
         adapt_head(model, **loaders)
     assert state(model) == before
     assert torch.is_grad_enabled()
-
-
-def test_the_model_runs_without_gradients_and_in_evaluation_mode(problem):
-    modes = []
-
-    class Recorder(nn.Module):
-        def forward(self, x):
-            modes.append((torch.is_grad_enabled(), self.training))
-            return x
-
-    adapt_head(nn.Sequential(Recorder(), nn.Linear(6, 1)), problem.source, problem.target)
-    assert set(modes) == {(False, False)}
 
 
 def test_gradients_and_mixed_precision_of_a_loader_are_not_changed(model, problem):

@@ -7,7 +7,6 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from pyspar import InputError, SparWarning, TargetCorrection
-from pyspar.errors import collect_warnings
 from pyspar.nn import adapt_head
 from pyspar.nn.features import TargetRows
 
@@ -82,14 +81,6 @@ def test_several_outputs_have_their_own_labels_and_drifts():
     assert [drift.n_labels for drift in adapted.drift] == [12, 6]
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
     assert len(adapted.forecast) == 2
-
-
-def test_labels_may_be_a_mapping_from_row_positions():
-    case = Drifting()
-    by_array = adapt_head(case.model, case.source, case.target, target_labels=case.labels[:, 0])
-    mapping = {int(row): float(case.truth[row, 0]) for row in np.flatnonzero(case.known)}
-    by_mapping = adapt_head(case.model, case.source, case.target, target_labels=mapping)
-    assert torch.equal(by_array.model[2].weight, by_mapping.model[2].weight)
 
 
 @pytest.mark.parametrize(
@@ -212,16 +203,6 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     assert adapted.summary.is_worse[0]
 
 
-def test_labels_in_another_unit_are_refused_and_a_changed_relation_is_not():
-    case = Drifting()
-    for factor in (1.0, 2.0, 0.4):
-        with collect_warnings():
-            adapt_head(case.model, case.source, case.target, target_labels=factor * (case.labels - 0.25))
-    other = 20.0 * (case.labels - case.labels[case.known].mean())
-    with pytest.raises(InputError, match="target_labels are on another scale"):
-        adapt_head(case.model, case.source, case.target, target_labels=other)
-
-
 @pytest.mark.parametrize("kind", ["tensor", "gradient", "bfloat16", "one-element tensor", "one-element array"])
 def test_a_mapping_may_contain_tensors_and_arrays_and_loses_no_label(kind):
     case = Drifting()
@@ -242,11 +223,3 @@ def labels_of(target_labels):
     rows = TargetRows(target_labels)
     rows.add(torch.zeros(120, 1))
     return rows.select(1)[1]
-
-
-def test_messages_name_the_arguments_of_adapt_head():
-    case = Drifting()
-    for labels in (np.zeros(119), {200: 1.0}, {0: [1.0, 2.0], 1: 1.0}, ["high"] * 120, np.full(120, np.inf), 3.0):
-        with pytest.raises(ValueError, match="target_labels") as refused:
-            adapt_head(case.model, case.source, case.target, target_labels=labels)
-        assert "unlabelled=" not in str(refused.value)

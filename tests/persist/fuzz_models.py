@@ -15,54 +15,20 @@ from pathlib import Path
 from random import Random
 
 NAMES = [
-    ("os", "system"),
-    ("builtins", "eval"),
-    ("builtins", "map"),
-    ("builtins", "object"),
-    ("subprocess", "Popen"),
-    ("pyspar", "import_module"),
-    ("pyspar", "errors"),
-    ("pyspar.persist", "os"),
-    ("pyspar.core.moments", "Moments.of"),
-    ("pyspar.estimators.spar.SpARRegressor", "fit"),
-    ("pyspar.persist", "ZipFile"),
-    ("numpy", "dtype"),
-    ("numpy", "load"),
-    ("numpy", "fromfile"),
-    ("numpy", "void"),
-    ("numpy", "memmap"),
-    ("numpy.random", "RandomState"),
-    ("sklearn.datasets", "fetch_openml"),
-    ("sklearn.isotonic", "IsotonicRegression"),
-    ("sklearn.frozen._frozen", "FrozenEstimator"),
-    ("functools", "partial"),
-    ("operator", "methodcaller"),
-    ("collections", "OrderedDict"),
-    ("antigravity", "webbrowser"),
-    ("", ""),
-    (".", "x"),
-    (None, None),
-    ("skops.io._utils", "gettype"),
-]
+    ("os", "system"), ("builtins", "eval"), ("builtins", "map"), ("builtins", "object"), ("subprocess", "Popen"),
+    ("pyspar", "import_module"), ("pyspar", "errors"), ("pyspar.persist", "os"),
+    ("pyspar.core.moments", "Moments.of"), ("pyspar.estimators.spar.SpARRegressor", "fit"),
+    ("pyspar.persist", "ZipFile"), ("numpy", "dtype"), ("numpy", "load"), ("numpy", "fromfile"), ("numpy", "void"),
+    ("numpy", "memmap"), ("numpy.random", "RandomState"), ("sklearn.datasets", "fetch_openml"),
+    ("sklearn.isotonic", "IsotonicRegression"), ("sklearn.frozen._frozen", "FrozenEstimator"),
+    ("functools", "partial"), ("operator", "methodcaller"), ("collections", "OrderedDict"),
+    ("antigravity", "webbrowser"), ("", ""), (".", "x"), (None, None), ("skops.io._utils", "gettype"),
+]  # fmt: skip
 OWN = ["pyspar.estimators.spar.SpARRegressor", "pyspar.core.moments.Moments", "pyspar.cli.files.TableColumns"]
 VALUES = [
-    None,
-    True,
-    -1,
-    0,
-    1e308,
-    "",
-    "x",
-    [],
-    {},
-    [[]],
-    {"a": 1},
-    "null",
-    '{"__class__": 1}',
-    "0.npy",
-    "../x.npy",
+    None, True, -1, 0, 1e308, "", "x", [], {}, [[]], {"a": 1}, "null", '{"__class__": 1}', "0.npy", "../x.npy",
     "[" * 9999,
-]
+]  # fmt: skip
 
 
 def main(folder, count, seed):
@@ -242,22 +208,9 @@ def wrap(node, other, rng, kinds, names):
 
 
 MUTATIONS = [
-    rename,
-    swap_names,
-    change_kind,
-    become_method,
-    become_call,
-    replace_node,
-    change_key_types,
-    call_key,
-    add_attribute,
-    drop_field,
-    set_field,
-    change_json,
-    share_id,
-    share_file,
-    wrap,
-]
+    rename, swap_names, change_kind, become_method, become_call, replace_node, change_key_types, call_key,
+    add_attribute, drop_field, set_field, change_json, share_id, share_file, wrap,
+]  # fmt: skip
 
 
 def write(path, parts, rng):

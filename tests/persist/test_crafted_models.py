@@ -20,8 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pyspar
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor
-from pyspar.cli.files import TableColumns
-from pyspar.persist import _is_ours
 
 
 @pytest.fixture
@@ -29,26 +27,6 @@ def valid_model(shift, tmp_path):
     """The bytes of a saved model."""
     pyspar.save(SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z), tmp_path / "valid.skops")
     return (tmp_path / "valid.skops").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pyspar.persist.os",
-        "pyspar.core.moments.np",
-        "pyspar.core.moments.replace",
-        "pyspar.import_module",
-        "pyspar.estimators.spar.SpARRegressor.fit",
-        "pyspar.cli.app.Path",
-        "pyspar.cli.files.Path",
-        "pyspar.nowhere.Thing",
-        "os.system",
-    ],
-)
-def test_only_classes_that_pyspar_defines_are_its_own(name):
-    assert not _is_ours(name)
-    assert _is_ours("pyspar.core.moments.Moments")
-    assert _is_ours(f"{TableColumns.__module__}.TableColumns")
 
 
 def json_node(value):

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pyspar
-from pyspar import BayesSpARRegressor, InputError, SpARRegressor, TargetCorrection
+from pyspar import BayesSpARRegressor, InputError, SpARRegressor, TargetCorrection, align
 
 
 def through_pickle(model, tmp_path):
@@ -56,6 +56,9 @@ MODELS = {
     "groups": lambda s: BayesSpARRegressor().fit(s.X, s.y, groups=np.arange(len(s.y)) % 4),
     "correction": lambda s: correct(BayesSpARRegressor().fit(s.X, s.y), s),
     "correction of a pipeline": lambda s: correct(make_pipeline(StandardScaler(), SpARRegressor()).fit(s.X, s.y), s),
+    "correction that chooses an aligned model": lambda s: correct(
+        {"trained": (model := SpARRegressor().fit(s.X, s.y)), "aligned": align(model, source=s.X, target=s.Z)}, s
+    ),
 }
 
 

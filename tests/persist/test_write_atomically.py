@@ -134,15 +134,6 @@ def test_a_disk_error_that_is_reported_late_keeps_the_old_file(tmp_path, monkeyp
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
-def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
-    masks = []
-    monkeypatch.setattr(os, "umask", masks.append)  # other threads would create files with this mask
-    with write_atomically(tmp_path / "a.csv") as (temporary,):
-        temporary.write_text("new")
-    assert masks == []
-    assert (tmp_path / "a.csv").read_text() == "new"
-
-
 def test_a_killed_process_loses_nothing(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("old")

@@ -7,7 +7,6 @@ import math
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -136,13 +135,6 @@ def test_serious_findings_are_first_in_every_view(reports):
     page = " ".join("".join(Page(render_page(report)).texts).split())
     assert page.index(serious[0]) < page.index(headline)
     assert "#b0221a" in report._repr_html_()
-
-
-def test_drift_by_column_and_the_title_are_in_the_page(reports):
-    report = replace(reports["two"], title="Homes & gardens", notes=("one row was dropped",))
-    page = Page(render_page(report))
-    assert {"x0", "x5", "Homes & gardens", "one row was dropped"} <= set(page.texts)
-    assert page.texts.count("Drift by column") == 1
 
 
 def test_a_failed_write_changes_no_file(reports, tmp_path, monkeypatch):

@@ -65,18 +65,6 @@ def test_arrays_of_different_length_are_refused_with_both_lengths(problem, name)
         SpARRegressor().fit(X, y, weight)
 
 
-def test_labels_of_a_frame_that_lack_rows_are_refused_with_the_role_of_the_index(problem):
-    X, y = pd.DataFrame(problem.X[:100]).add_prefix("c"), pd.Series(problem.y[:90])
-    with pytest.raises(ValueError, match=r"Y .*nan.* index"):
-        SpARRegressor().fit(dd.from_pandas(X, npartitions=2), dd.from_pandas(y, npartitions=2))
-
-
-def test_arrays_with_unknown_sizes_are_supported(problem, in_memory, assert_same):
-    X, y = da.from_array(problem.X, chunks=(500, 12)), da.from_array(problem.y, chunks=500)
-    keep = y > -1e9  # all rows, but Dask does not know the number
-    assert_same(SpARRegressor().fit(X[keep], y[keep]).adapt(problem.Z), in_memory)
-
-
 def test_weights_several_outputs_are_supported(problem):
     Y = np.column_stack([problem.y, problem.y * 2 + 1])
     parts = [da.from_array(a, chunks=(700, *a.shape[1:])) for a in (problem.X, Y, problem.w)]

@@ -32,17 +32,3 @@ def test_a_dask_frame_with_columns_in_another_order_is_refused():
     est = SpARRegressor().fit(frame, rng.normal(size=100))
     with pytest.raises(ValueError, match="order"):
         est.predict(dd.from_pandas(frame[list("cba")], npartitions=2))
-
-
-def test_complex_tensors_are_refused():
-    with pytest.raises(ValueError, match="complex"):
-        SpARRegressor().fit(torch.ones((4, 2), dtype=torch.complex64), torch.ones(4))
-
-
-def test_bfloat16_tensors_keep_their_noise():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    y = X @ [1.5, -2.0, 0.5] + 0.1 * rng.normal(size=300)
-    coarse = torch.tensor(X).bfloat16()
-    exact = SpARRegressor().fit(coarse.double().numpy(), y)
-    assert SpARRegressor().fit(coarse, torch.tensor(y)).sigma2_ == pytest.approx(exact.sigma2_, rel=1e-6)

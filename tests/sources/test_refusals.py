@@ -66,12 +66,6 @@ def test_dates_among_labels_are_refused_in_rows_and_in_batches(rows, times):
         SpARRegressor().fit_batches([(times[:, None], X[:, 0])])
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
-def test_text_among_labels_is_refused(rows, kind):
-    with pytest.raises(ValueError, match=r"(?=.*\by\b)(?=.*text)"):
-        SpARRegressor().fit(rows[0], kind(["a"] * N))
-
-
 def dask_rows(X, y, weight):
     da = pytest.importorskip("dask.array")
     return tuple(da.from_array(part, chunks=(N, *part.shape[1:])) for part in (X, y, weight))
@@ -114,8 +108,3 @@ def test_weights_within_the_limits_are_accepted_also_with_tiny_ones_among_them(r
     np.testing.assert_allclose(scaled.coef_, expected.coef_, rtol=1e-12)  # the scale of the weights cancels
     mixed = np.where(np.arange(N) < 60, 1.0, 1e-300)
     np.testing.assert_allclose(SpARRegressor().fit(X, y, mixed).coef_, SpARRegressor().fit(X[:60], y[:60]).coef_)
-
-
-def test_text_among_weights_is_refused(rows):
-    with pytest.raises(ValueError, match="sample_weight"):
-        SpARRegressor().fit(*rows, ["a"] * N)

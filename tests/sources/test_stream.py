@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspar import BayesSpARRegressor, Moments, SpARRegressor
+from pyspar import BayesSpARRegressor, SpARRegressor
 from pyspar.sources import is_batches
 from pyspar.sources.stream import moments_of_batches, rows_per_block
 
@@ -26,12 +26,6 @@ def test_any_split_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, as
     np.random.default_rng(seed).shuffle(batches)
     targets = (part for part in np.array_split(problem.Z, 1 + seed % 9))
     assert_same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
-
-
-@pytest.mark.parametrize("size", [1, 7, 100, 2999])
-def test_batches_of_any_size_give_the_fit_of_one_pass(problem, in_memory, assert_same, size):
-    batches = [(problem.X[i : i + size], problem.y[i : i + size]) for i in range(0, 3000, size)]
-    assert_same(SpARRegressor().fit_batches(batches).adapt(problem.Z), in_memory)
 
 
 def test_ten_thousand_float32_batches_keep_their_accuracy(problem):
@@ -112,21 +106,6 @@ def test_a_block_is_bounded_in_memory_and_at_least_twice_as_tall_as_wide():
         rows = rows_per_block(columns)
         assert rows >= 2 * columns
         assert rows * columns * 8 <= max(64_000_000, 16 * columns**2)
-
-
-def test_moments_can_be_added_with_sum(problem):
-    parts = [Moments.of(problem.X[i : i + 1000], problem.y[i : i + 1000]) for i in (0, 1000, 2000)]
-    whole = SpARRegressor().fit(problem.X, problem.y)
-    np.testing.assert_allclose(SpARRegressor().fit(sum(parts)).coef_, whole.coef_, rtol=1e-10)
-    assert repr(sum(parts)) == "Moments(3,000 rows, 12 features, 1 outputs)"
-
-
-@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix])
-@pytest.mark.parametrize("size", [50, 700])
-def test_sparse_batches_give_the_fit_of_dense_rows(problem, in_memory, assert_same, form, size):
-    batches = [(form(problem.X[i : i + size]), problem.y[i : i + size]) for i in range(0, 3000, size)]
-    target = (form(problem.Z[i : i + size]) for i in range(0, 500, size))
-    assert_same(SpARRegressor().fit_batches(batches).adapt(target), in_memory)
 
 
 def test_sparse_batches_may_have_weights_and_be_mixed_with_dense_ones(problem):

@@ -57,11 +57,7 @@ def test_scaling_the_target_about_the_source_mean_does_not_change_the_removed_di
     np.testing.assert_allclose(scaled.coef_, plain.coef_, atol=1e-9 * np.linalg.norm(est.coef_), rtol=0)
 
 
-@given(
-    seed=seeds,
-    fit_intercept=st.booleans(),
-    rank=st.sampled_from([None, 1, 2, 4]),
-)
+@given(seed=seeds, fit_intercept=st.booleans(), rank=st.sampled_from([None, 1, 2, 4]))
 def test_the_order_of_the_rows_is_irrelevant(shifts, seed, fit_intercept, rank):
     data = shifts(seed)
     Z = data.Z if rank is None else deficient(data.Z, rank)

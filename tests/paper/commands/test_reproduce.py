@@ -45,18 +45,6 @@ def test_an_output_folder_that_is_a_file_is_one_error(spar, tmp_path):
     assert "Traceback" not in result.output
 
 
-def test_an_error_names_an_invalid_line_of_records_and_nothing_is_changed(spar, tmp_path):
-    pytest.importorskip("torch")
-    records = tmp_path / "alpha" / "records.jsonl"
-    records.parent.mkdir()
-    records.write_text('{"task": "skillcraft", "method": "E\n')
-    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert result.exit_code == 2
-    assert "records.jsonl, line 1:" in result.stderr
-    assert records.read_text() == '{"task": "skillcraft", "method": "E\n'
-    assert not (tmp_path / "runs").exists()
-
-
 def test_a_full_disk_is_one_error_and_records_are_kept(spar, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from pyspar.paper.runs import run as run_module
@@ -95,14 +83,6 @@ def test_missing_data_skips_its_rows_and_the_table_contains_the_instructions(spa
     assert "a shovel" in (tmp_path / "povertymap" / "table.md").read_text()
 
 
-def test_tables_and_the_paths_of_files_are_printed(spar, tmp_path):
-    pytest.importorskip("torch")
-    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path)
-    assert result.exit_code == 0
-    assert "ERM + SpAR" in result.stdout
-    assert str(tmp_path / "alpha" / "table.md") in result.stdout
-
-
 @pytest.fixture
 def changed_data(tmp_path):
     """A folder with a data file that has the wrong checksum."""
@@ -130,20 +110,6 @@ def test_a_changed_data_file_skips_its_rows_only_and_shows_its_checksum(spar, tm
     text = (tmp_path / "out" / "alpha" / "table.md").read_text()
     assert "9201edfe" in text
     assert "**communities-and-crime**" in text
-
-
-def test_a_changed_data_file_does_not_change_the_specs_of_a_suite(changed_data):
-    from pyspar.paper.experiments.suite import read_suite
-    from pyspar.paper.runs.run_suite import Options
-
-    options = Options(data=changed_data)
-    assert {spec.task for spec in options.specs(read_suite("alpha"))} == {"skillcraft", "communities-and-crime"}
-
-
-def test_the_list_of_suites_names_changed_data(spar, changed_data):
-    result = spar("reproduce", "--data", changed_data)
-    assert result.exit_code == 0
-    assert "changed skillcraft" in result.stdout
 
 
 def test_seeds_limit_the_draws_of_a_synthetic_suite(spar, tmp_path):
@@ -184,20 +150,6 @@ def test_without_torch_the_runs_are_skipped_and_the_extra_is_named(spar, tmp_pat
     result = spar("reproduce", "alpha", "--mini", "--jobs", "1", "--out", tmp_path)
     assert result.exit_code == 1
     assert "pip install 'pyspar[torch]'" in " ".join(result.stdout.split())
-
-
-def test_long_names_are_folded_and_not_truncated_in_a_narrow_terminal(capsys, monkeypatch):
-    from pyspar.paper.commands.reproduce import print_result
-    from pyspar.paper.output.tables import Result, Sheet
-
-    monkeypatch.setenv("COLUMNS", "80")
-    header = tuple(f"a header of column {i}" for i in range(8))
-    name = "communities-and-crime-in-a-long-word"
-    print_result(Result("x", "x", [Sheet("t", header, [(name,) * 8])]))
-    result = capsys.readouterr().out
-    assert "…" not in result
-    cells = [line.split("│")[1].strip() for line in result.splitlines() if line.startswith("│")]
-    assert name in "".join(cells)
 
 
 def test_check_exits_with_one_for_a_stale_record_and_with_zero_without(spar, tmp_path):

@@ -80,13 +80,6 @@ def test_real_images_are_not_changed_and_average_to_the_small_ones(real_povertym
     np.testing.assert_array_equal(small.test.y[:3], metadata.wealth[:3])
 
 
-def test_the_real_folder_is_found_and_its_missing_images_are_counted(real_povertymap):
-    assert where("povertymap", real_povertymap).path == real_povertymap
-    with pytest.raises(MissingDataError, match="9,797 of 9,797 images of the part 'train'"):
-        load("povertymap", folder=real_povertymap)
-    assert check_dataset("povertymap", real_povertymap).state == "wrong"
-
-
 def test_angola_is_split_between_towns_and_villages(real_povertymap):
     task = load("povertymap-angola", folder=real_povertymap)
     assert (len(task.train), len(task.val), len(task.test)) == (351, 87, 417)
@@ -108,11 +101,6 @@ def test_each_row_has_its_own_image_label_and_group(small):
     assert {COUNTRIES[n % 23] for n in np.rint(task.test.y * 10).astype(int)} == set(countries_of("B")[1])
     assert task.metric == "r"
     assert task.unlabeled is None
-
-
-def test_the_seed_determines_the_fold(small):
-    by_seed = load("povertymap", folder=small, seed=8, verify=False)
-    np.testing.assert_array_equal(by_seed.test.y, load("povertymap", folder=small, fold="D", verify=False).test.y)
 
 
 def test_rows_of_the_training_countries_can_be_held_out(small):
@@ -247,31 +235,6 @@ def test_invalid_metadata_raises(small, table, match):
         load("povertymap", folder=small, verify=False)
 
 
-def test_invalid_options_raise(small):
-    with pytest.raises(InputError, match=r"fold .*'F'"):
-        load("povertymap", folder=small, fold="F", verify=False)
-    with pytest.raises(InputError, match=r"val .*'iid'"):
-        load("povertymap", folder=small, val="iid", verify=False)
-    with pytest.raises(InputError, match=r"train .*'sea'"):
-        load("povertymap-angola", folder=small, train="sea")
-
-
-def test_missing_files_raise_with_instructions(tmp_path):
-    with pytest.raises(MissingDataError, match="pip install wilds"):
-        load("povertymap", folder=tmp_path)
-    with pytest.raises(MissingDataError, match=r"angola_56px\.npz next to dhs_metadata\.csv"):
-        load("povertymap-angola", folder=tmp_path)
-
-
-def test_angola_images_that_are_not_finite_raise(small):
-    folder = small / "poverty_v1.1"
-    np.savez(folder / "angola_56px.npz", x=np.full((20, 8, 2, 2), np.nan, np.float16))
-    with pytest.raises(InputError, match=r"angola_56px\.npz.*640 of 640"):
-        load("povertymap-angola", folder=folder, verify=False)
-    np.savez(folder / "angola_56px.npz", x=np.ones((20, 8, 2, 2), np.float16))
-    assert len(load("povertymap-angola", folder=folder, verify=False).test) == 13
-
-
 def test_other_angola_images_raise_with_both_checksums(real_povertymap, tmp_path):
     (tmp_path / "dhs_metadata.csv").write_bytes((real_povertymap / "dhs_metadata.csv").read_bytes())
     np.savez(tmp_path / "angola_56px.npz", x=np.zeros((855, 8, 56, 56), np.float16))
@@ -283,52 +246,6 @@ def test_other_angola_images_raise_with_both_checksums(real_povertymap, tmp_path
     assert check_dataset("povertymap-angola", real_povertymap).state == "good"
 
 
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
-        (np.where(np.arange(128).reshape(8, 4, 4) == 7, np.nan, 1), "1 of 128 values"),
-        (np.where(np.arange(128).reshape(8, 4, 4) < 2, -np.inf, 1), "2 of 128 values"),
-        (np.full((8, 4, 4), 1e300), "128 of 128 values"),
-        (np.full((8, 4, 4), 1 + 2j), "complex128"),
-        (np.full((8, 4, 4), np.datetime64("2026-01-01")), r"M8\[D\]"),
-        (np.full((8, 4, 4), "1.5"), "<U3"),
-    ],
-)
-def test_an_image_without_finite_real_numbers_raises_with_its_name(small, content, match):
-    images = load("povertymap", folder=small, verify=False).test.X
-    path = images.path(int(images.numbers[2]))
-    np.savez(path, x=content)
-    with pytest.raises(InputError, match=match) as raised:
-        _ = images[:]
-    assert str(path) in str(raised.value)
-    assert np.isfinite(images[:2]).all()
-
-
-def test_a_byte_order_mark_in_the_metadata_has_no_effect(small):
-    tables = small / "poverty_v1.1" / "dhs_metadata.csv", small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
-    before = load("povertymap", folder=small, unlabeled=True, verify=False)
-    for table in tables:
-        table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
-    after = load("povertymap", folder=small, unlabeled=True, verify=False)
-    np.testing.assert_array_equal(after.train.y, before.train.y)
-    np.testing.assert_array_equal(after.unlabeled.numbers, before.unlabeled.numbers)
-
-
-def test_an_unlabelled_row_without_a_country_raises(small):
-    table = small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv"
-    table.write_text("lat,country\n1,mali\n2\n")
-    with pytest.raises(InputError, match=r"unlabeled_metadata\.csv.*countries.*None"):
-        load("povertymap", folder=small, unlabeled=True, verify=False)
-
-
-def test_metadata_that_is_not_utf_8_raises(small):
-    (small / "poverty_v1.1" / "dhs_metadata.csv").write_bytes(
-        "wealthpooled,country,urban\n1,côte,True\n".encode("latin-1")
-    )
-    with pytest.raises(InputError, match=r"dhs_metadata\.csv.*UTF-8"):
-        load("povertymap", folder=small, verify=False)
-
-
 def test_a_folder_with_missing_images_is_incomplete(small):
     assert where("povertymap", small).missing == ""
     assert state_of("povertymap", small) == "found"
@@ -336,10 +253,3 @@ def test_a_folder_with_missing_images_is_incomplete(small):
         (small / "poverty_v1.1" / "images" / PATTERN.format(row)).unlink()
     assert where("povertymap", small).missing == "4 of 115 images"
     assert state_of("povertymap", small) == "incomplete"
-
-
-def test_without_its_pool_the_unlabelled_set_is_incomplete(small):
-    assert state_of("povertymap", small, unlabeled=True) == "found"
-    (small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv").unlink()
-    assert state_of("povertymap", small, unlabeled=True) == "incomplete"
-    assert where("povertymap", small, unlabeled=True).missing == "no unlabelled images"

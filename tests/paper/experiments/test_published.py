@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+<<<<<<< HEAD
+from pyspar.paper.experiments.published import published, tuned_hyperparameters
+=======
 from pyspar.errors import InputError
 from pyspar.paper.experiments.suite import published, tuned_hyperparameters
+>>>>>>> main
 
 RAW = tomllib.loads(resources.files("pyspar.paper").joinpath("published.toml").read_text())
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "out-of-the-ordinary.tex"
@@ -50,10 +54,3 @@ def test_tuned_hyperparameters_are_within_a_factor_of_ten_of_the_base():
         for values in methods.values():
             assert base[task][0] / 10 <= values["lr"] <= base[task][0] * 10
             assert base[task][1] / 10 <= values.get("bandwidth", base[task][1]) <= base[task][1] * 10
-
-
-def test_a_misspelt_table_or_metric_is_answered_with_the_closest_name():
-    with pytest.raises(InputError, match=r"'tabluar'.*'tabular'"):
-        published("tabluar")
-    with pytest.raises(InputError, match=r"'worst-group rsme'.*'worst-group rmse'"):
-        published("tabular", "worst-group rsme")

@@ -5,15 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from pyspar.paper.experiments.reproduce import (
-    describe_suites,
-    find_cautions,
-    reproduce,
-    select_suites,
-)
+from pyspar.paper.experiments.reproduce import describe_suites, reproduce
 from pyspar.paper.experiments.suite import list_suite_names, read_suite
 from pyspar.paper.runs.records import read_records
-from pyspar.paper.runs.run_suite import Options
 
 NETWORK_SUITES = [name for name in list_suite_names() if name != "table1"]
 TWO_SEEDS = ("tabular", "tabular-search", "alpha", "cost", "rcf-mnist")
@@ -52,14 +46,6 @@ def test_a_suite_with_missing_packages_is_not_ready(monkeypatch):
     assert "pyspar[paper]" in states["tabular-search"]
     monkeypatch.setitem(sys.modules, "torchvision", None)
     assert "pyspar[vision]" in {name: state for name, _, state in describe_suites(None)}["rcf-mnist-imagenet"]
-
-
-def test_suites_with_images_are_announced_as_slow_on_a_cpu(tmp_path):
-    suites = select_suites(["tabular", "rcf-mnist"])
-    (caution,) = find_cautions(suites, Options(out=tmp_path))
-    assert "rcf-mnist" in caution
-    assert "tabular" not in caution
-    assert find_cautions(suites, Options(out=tmp_path, mini=True)) == []
 
 
 def test_a_suite_whose_pool_is_missing_is_not_ready(tmp_path):

@@ -23,13 +23,6 @@ def test_a_misspelt_name_in_a_block_raises_an_error(changed, message):
         parse_suite("x", {**RAW, "block": [{**BLOCK, **changed}]})
 
 
-def test_an_unknown_head_or_entry_raises_an_error():
-    with pytest.raises(InputError, match=r"head in suite x: 'Spar'.*'SpAR'"):
-        parse_suite("x", {**RAW, "heads": ["Spar"]})
-    with pytest.raises(InputError, match=r"suite x: .*'colour'"):
-        parse_suite("x", {**RAW, "colour": "red"})
-
-
 def test_every_suite_can_be_read_and_its_specs_have_different_keys():
     for name in list_suite_names():
         suite = read_suite(name)

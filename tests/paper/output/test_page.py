@@ -2,9 +2,17 @@
 
 import pytest
 
+<<<<<<< HEAD
+from pyspar.paper.experiments.published import published
+from pyspar.paper.experiments.suite import list_suite_names, read_suite
+from pyspar.paper.output.claims import make_claims
+from pyspar.paper.output.overview import judge
+from pyspar.paper.output.page import collect, main, make_numbers, render_page
+=======
 from pyspar.paper.experiments.suite import list_suite_names, published, read_suite
 from pyspar.paper.output.overview import judge, make_claims
 from pyspar.paper.output.page import collect, main, make_numbers, render_page, select_newest
+>>>>>>> main
 from pyspar.paper.runs.records import Record, read_records, write_records
 
 
@@ -101,9 +109,3 @@ def test_the_command_collects_the_newest_records_and_writes_the_page(tmp_path, c
     (results / "tabular" / "records.jsonl").write_text("not a record\n")
     assert main(arguments[2:]) == 2
     assert "line 1" in capsys.readouterr().err
-
-
-def test_all_settings_of_a_search_are_selected():
-    settings = [Record("s", "ERM", 0, "validation mse", 1.0, run=run) for run in "abc"]
-    best = [Record("s", "ERM", 0, "rmse", 1.0, run="d")]
-    assert select_newest(settings + best, read_suite("tabular-search")) == settings + best

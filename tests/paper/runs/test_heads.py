@@ -17,21 +17,12 @@ def test_the_key_of_a_head_contains_the_version_of_its_rule_from_the_second_on(m
     assert Head("OLS, half cut").key == '["OLS, half cut",{},"test",2]'
 
 
-def test_every_rule_with_a_version_belongs_to_a_head():
-    assert set(registry.RECIPES) <= set(registry.HEADS)
-
-
 @pytest.fixture
 def features(rng):
     X, Z = (rng.normal(size=(n, 5)).astype(np.float32) for n in (60, 40))
     y, w = rng.normal(size=60), rng.normal(size=(1, 5))
     empty, group = np.zeros(0), np.zeros(40, dtype=np.int64)
     return Features(X, X[:0], Z, w, y, empty, np.zeros(40), group[:0], group)
-
-
-def test_adapting_to_unlabelled_rows_requires_them(features):
-    with pytest.raises(ValueError, match="adapt_to='test'"):
-        predict_with_heads(features, [Head("SpAR", adapt_to="unlabeled")])
 
 
 def test_predictions_agree_with_the_formulas_of_the_paper(features):

@@ -70,13 +70,6 @@ def test_a_file_of_records_only_grows_and_contains_each_number_once(tmp_path):
     assert read_records(path) == [ONE, TWO]
 
 
-def test_a_number_that_a_file_contains_twice_is_read_once(tmp_path):
-    path = tmp_path / "r.jsonl"
-    append_records(path, [ONE])
-    path.write_text(path.read_text() * 2)
-    assert read_records(path) == [ONE]
-
-
 def test_a_full_disk_does_not_change_the_file(tmp_path, monkeypatch):
     path = tmp_path / "r.jsonl"
     append_records(path, [ONE])

@@ -127,20 +127,6 @@ def test_a_full_disk_is_raised_and_leaves_no_temporary_file(run, monkeypatch):
     assert {path.name for path in run.folder.path.iterdir()} == {"lock"}
 
 
-def test_a_run_uses_one_thread_and_restores_the_number(run, monkeypatch):
-    threads, before = [], torch.get_num_threads()
-    predict = run_module.predict_with_heads
-    monkeypatch.setattr(
-        run_module, "predict_with_heads", lambda *a: threads.append(torch.get_num_threads()) or predict(*a)
-    )
-    torch.set_num_threads(3)
-    try:
-        run_one(run)
-        assert (threads, torch.get_num_threads()) == ([1], 3)
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_networks_that_only_differ_in_the_rows_they_are_adapted_to_are_trained_once():
     base = RunSpec("povertymap", "multispectral-resnet18", "ERM", 0, {"fold": "A"})
     assert base.key == replace(base, options={"fold": "A", "unlabeled": True}).key

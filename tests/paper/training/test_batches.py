@@ -45,11 +45,3 @@ def test_purposes_epochs_and_seeds_have_different_draws():
 def test_an_invalid_setting_raises_with_its_name_and_value(name, value):
     with pytest.raises(InputError, match=rf"^{name} .*got {value!r}"):
         TrainConfig(**{"epochs": 2, "batch_size": 8, "lr": 1e-2, "device": "cpu", name: value})
-
-
-def test_numpy_numbers_are_converted_and_cuda_requires_a_gpu():
-    converted = TrainConfig(epochs=np.int64(3), batch_size=np.int32(4), lr=np.float32(0.5), device="cpu")
-    assert (type(converted.epochs), type(converted.lr)) == (int, float)
-    if not torch.cuda.is_available():
-        with pytest.raises(InputError, match="device='cuda'"):
-            TrainConfig(epochs=1, batch_size=1, lr=1.0, device="cuda")

@@ -60,24 +60,12 @@ def test_unusable_data_raises_and_no_checkpoint_is_written(name, change, match, 
     assert not path.exists()
 
 
-def test_the_target_is_not_checked_if_the_objective_does_not_use_it(table_task):
-    task = change_part(table_task(), "test", set_rows("X", [1], np.nan))
-    assert train(MLP(5), ERM(), task, config(), 0).history
-
-
 def test_a_batch_size_above_the_number_of_rows_and_a_wrong_seed_raise(table_task):
     with pytest.raises(InputError, match=r"batch_size .*70 .*71"):
         train(MLP(5), ERM(), table_task(), config(batch_size=71), 0)
     for seed in (-1, 0.5, True):
         with pytest.raises(InputError, match="seed must be"):
             train(MLP(5), ERM(), table_task(), config(), seed)
-
-
-@pytest.mark.parametrize("metric", ["mse", "worst-group-r"])
-def test_selection_by_a_metric_requires_validation_rows(metric, table_task):
-    empty = change_part(table_task(), "val", lambda part: part.update({name: part[name][:0] for name in part}))
-    with pytest.raises(InputError, match=f"{metric}.*select='last'"):
-        train(MLP(5), ERM(), empty, config(select=metric), 0)
 
 
 @pytest.mark.parametrize(
