@@ -233,12 +233,7 @@ def adapt_head(
     mask, sample_weight : functions of a batch, optional
         Which rows of the head's input count, such as tokens (booleans, or 0 and 1), and with which weight.
     labels_scale : {"check", "ignore"}, default "check"
-<<<<<<< HEAD
-        "check" refuses source and target labels on another scale than the predictions. "ignore" accepts all of them,
-        for example for an untrained head.
-=======
         "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
->>>>>>> main
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     autocast : torch.bfloat16 or torch.float16, optional

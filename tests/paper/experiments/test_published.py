@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD
-from pyspar.paper.experiments.published import published, tuned_hyperparameters
-=======
-from pyspar.errors import InputError
 from pyspar.paper.experiments.suite import published, tuned_hyperparameters
->>>>>>> main
 
 RAW = tomllib.loads(resources.files("pyspar.paper").joinpath("published.toml").read_text())
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "out-of-the-ordinary.tex"

@@ -8,10 +8,6 @@ import pytest
 from pyspar.paper.experiments import table1
 from pyspar.paper.experiments.reproduce import reproduce
 from pyspar.paper.experiments.suite import read_suite
-<<<<<<< HEAD
-from pyspar.paper.experiments.synthetic import HUNDRED, TABLE_1
-from pyspar.paper.experiments.table1 import Cell, compare_cells, compute_errors, format_scientific, measure_experiment
-=======
 from pyspar.paper.experiments.table1 import (
     HUNDRED,
     TABLE_1,
@@ -21,7 +17,6 @@ from pyspar.paper.experiments.table1 import (
     format_scientific,
     measure_experiment,
 )
->>>>>>> main
 from pyspar.paper.runs.records import read_records
 
 

@@ -9,11 +9,7 @@ torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'"
 
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import adapt_head  # noqa: E402
-<<<<<<< HEAD
-from pyspar.paper.networks.resnet import convert_first_layer, resnet  # noqa: E402
-=======
-from pyspar.paper.networks.models import convert_first_layer, multispectral_resnet18, resnet  # noqa: E402
->>>>>>> main
+from pyspar.paper.networks.models import convert_first_layer, resnet  # noqa: E402
 
 
 def torchvision_shapes(blocks):

@@ -10,12 +10,7 @@ from pyspar.errors import InputError  # noqa: E402
 from pyspar.paper.networks.models import resnet  # noqa: E402
 from pyspar.paper.objectives import mixup as module  # noqa: E402
 from pyspar.paper.objectives.base import ERM, Batch, EpochPlan  # noqa: E402
-<<<<<<< HEAD
-from pyspar.paper.objectives.mixup import CMixup, Mixup  # noqa: E402
-from pyspar.paper.objectives.partners import Partners, draw_among_candidates  # noqa: E402
-=======
-from pyspar.paper.objectives.mixup import CMixup, Mixup, Partners, draw_among_candidates, mix_rows  # noqa: E402  # noqa: E402
->>>>>>> main
+from pyspar.paper.objectives.mixup import CMixup, Mixup, Partners, draw_among_candidates  # noqa: E402  # noqa: E402
 
 LEVEL = 1e-4  # a correct sampler fails with probability 1e-4; the seeds are fixed, so it never fails later
 

@@ -2,17 +2,9 @@
 
 import pytest
 
-<<<<<<< HEAD
-from pyspar.paper.experiments.published import published
-from pyspar.paper.experiments.suite import list_suite_names, read_suite
-from pyspar.paper.output.claims import make_claims
-from pyspar.paper.output.overview import judge
-from pyspar.paper.output.page import collect, main, make_numbers, render_page
-=======
 from pyspar.paper.experiments.suite import list_suite_names, published, read_suite
 from pyspar.paper.output.overview import judge, make_claims
-from pyspar.paper.output.page import collect, main, make_numbers, render_page, select_newest
->>>>>>> main
+from pyspar.paper.output.page import collect, main, make_numbers, render_page
 from pyspar.paper.runs.records import Record, read_records, write_records
 
 
