@@ -175,6 +175,7 @@ class TargetRows:
     def __init__(self, labels: Any) -> None:
         if isinstance(labels, Mapping):
             labels = {row: _to_numpy(label) for row, label in labels.items()}
+            labels = {row: y.item() if isinstance(y, np.ndarray) and y.size == 1 else y for row, y in labels.items()}
             self._known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
         else:
             labels = _to_numpy(labels)  # their number is checked after the loader was read
