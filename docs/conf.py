@@ -134,7 +134,7 @@ def add_navigation(app: object, page: str, source: list[str]) -> None:
 
 def skip_metadata_requests(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
     """Leave out the methods that scikit-learn adds to every estimator, such as ``set_fit_request``."""
-    added = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+    added = name in ("get_metadata_routing", "set_output") or (name.startswith("set_") and name.endswith("_request"))
     return True if added else None
 
 

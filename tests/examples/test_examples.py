@@ -28,7 +28,8 @@ def first_example(names):
     assert (names["after"] > names["before"]).any()  # "harms in some"
     ratio = {column: error / forecast.rmse for column, (forecast, _, error) in names["results"].items()}
     assert ratio.pop("bmi") > 1.3
-    assert all(1 / 1.25 < value < 1.25 for value in ratio.values())
+    assert all(1 / 1.4 < value < 1.25 for value in ratio.values())
+    assert np.median(list(ratio.values())) < 1.0
 
 
 def any_model(names):
@@ -81,9 +82,10 @@ def streams(names):
 
 def row_intervals(names):
     before, after = names["shares"].T
-    assert (after >= before).all()
     assert before.min() < 0.88
-    assert after.min() > 0.85
+    low = [column for column, share in zip(names["coverage"], after, strict=True) if share < 0.9]
+    assert low == ["bmi"]  # "too few for the patients with a high body mass index"
+    assert np.mean(after > 0.9) > np.mean(before > 0.9)
 
 
 def number_of_labels(names):

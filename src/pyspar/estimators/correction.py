@@ -268,7 +268,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        It is a :class:`LabelForecast`, or a list with one per output if y had two dimensions, None without labels.
+        It is a :class:`pyspar.estimators.correction.LabelForecast`, or a list with one per output if y had two
+        dimensions, None without labels.
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
