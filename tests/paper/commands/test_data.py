@@ -49,12 +49,6 @@ def test_where_prints_only_the_path_to_stdout(spar):
     assert Path(shown.stdout.strip()).is_file()
 
 
-def test_where_without_a_name_has_one_line_per_data_set(spar, nothing_installed):
-    shown = spar("data", "where")
-    assert shown.exit_code == 0
-    assert [line.split() for line in shown.stdout.splitlines()] == [[name, "missing"] for name in names()]
-
-
 def test_where_of_a_missing_data_set_exits_with_2_and_the_install_command(spar, nothing_installed):
     shown = spar("data", "where", "skillcraft")
     assert shown.exit_code == 2
@@ -84,20 +78,6 @@ def test_a_changed_file_fails_the_check_with_both_checksums(spar, tmp_path):
     assert shown.stdout.startswith("wrong")
     assert "9201edfe" in shown.stdout
     assert "changed" in spar("data", "list", "--data", str(tmp_path)).stdout
-
-
-def test_a_folder_with_missing_images_is_incomplete(spar, tmp_path):
-    images = tmp_path / "poverty_v1.1" / "images"
-    images.mkdir(parents=True)
-    (images.parent / "dhs_metadata.csv").write_text("wealthpooled,country,urban\n1,mali,True\n2,mali,True\n")
-    (images / "landsat_poverty_img_0.npz").write_bytes(b"")
-    (line,) = [
-        li for li in spar("data", "list", "--data", tmp_path).stdout.splitlines() if li.startswith("povertymap ")
-    ]
-    assert "incomplete" in line
-    shown = spar("data", "where", "povertymap", "--data", tmp_path)
-    assert shown.exit_code == 0
-    assert "1 of 2 images" in shown.stderr
 
 
 def test_an_unknown_data_set_and_a_missing_folder_exit_with_2(spar, tmp_path):

@@ -37,14 +37,6 @@ def test_wrong_arguments_are_errors_before_anything_is_written(spar, tmp_path, a
     assert not (tmp_path / "out").exists()
 
 
-def test_an_output_folder_that_is_a_file_is_one_error(spar, tmp_path):
-    (tmp_path / "file").write_text("")
-    result = spar("reproduce", "alpha", "--mini", "--out", tmp_path / "file")
-    assert result.exit_code == 2
-    assert str(tmp_path / "file") in result.stderr
-    assert "Traceback" not in result.output
-
-
 def test_a_full_disk_is_one_error_and_records_are_kept(spar, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from pyspar.paper.runs import run as run_module

@@ -120,17 +120,6 @@ def test_the_unlabelled_pool_is_from_the_test_countries(small):
     np.testing.assert_array_equal(task.target_inputs[:], np.stack([image(row) for row in rows]))
 
 
-def test_a_missing_unlabelled_pool_raises_with_the_command(small):
-    (small / "poverty_unlabeled_v1.0" / "unlabeled_metadata.csv").unlink()
-    with pytest.raises(MissingDataError, match="unlabeled=True, download=True"):
-        load("povertymap", folder=small, unlabeled=True, verify=False)
-
-
-def test_other_metadata_raises_with_both_checksums(small):
-    with pytest.raises(InputError, match=r"dhs_metadata\.csv.* a9260aee\w+, got \w{64}.*verify=False"):
-        load("povertymap", folder=small)
-
-
 def test_a_missing_image_raises_or_its_row_is_dropped(small):
     task = load("povertymap", folder=small, verify=False)
     lost = int(np.rint(task.val.y[3] * 10))

