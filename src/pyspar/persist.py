@@ -89,7 +89,7 @@ def write_model(model: Any, path: Path) -> None:
     skops = need("skops.io", "cli")
     try:
         data = skops.dumps(model)
-    except (TypeError, AttributeError, ValueError, RecursionError) as error:
+    except (TypeError, AttributeError, ValueError, RuntimeError) as error:  # RuntimeError: recursion, or of torch
         raise InputError(f"{type(model).__name__} cannot be saved ({error})") from error
     if unnamed := [name for name in _check_model(skops, data, "the model", any_type=True) if "<" in name]:
         raise InputError(f"the model cannot be saved, because it contains {unnamed[0]}; use a named function")

@@ -378,3 +378,12 @@ def test_a_source_of_any_size_is_read_in_bounded_memory(networks, monkeypatch):
     summarize(networks["batch"], DataLoader(Counted(), batch_size=100))
     assert len(read) == 500 + 100  # one batch finds the head
     assert max(read) > 100_000
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_the_callers_gradient_mode_does_not_matter(networks, mode):
+    expected = align(networks["batch"], SOURCE, TARGET, passes=1)
+    with mode():
+        aligned = align(networks["batch"], SOURCE, TARGET, passes=1)
+        assert not torch.is_grad_enabled()
+    assert is_same(state(aligned.model), state(expected.model))

@@ -91,6 +91,15 @@ def test_other_types_are_saved_and_named_when_they_are_loaded(make, shift, tmp_p
     np.testing.assert_array_equal(loaded.predict(shift.Z), model.predict(shift.Z))
 
 
+def test_a_correction_of_a_network_is_refused_and_nothing_is_written(shift, tmp_path):
+    torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
+    network = torch.nn.Linear(shift.Z.shape[1], 1)
+    corrected = TargetCorrection(network).fit(shift.Z.astype("f4"), dict(enumerate(shift.y[:5])))
+    with pytest.raises(InputError, match="cannot be saved"):
+        pyspar.save(corrected, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_cannot_be_saved_is_refused_and_nothing_is_written(shift, tmp_path):
     search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, cv=2).fit(shift.X, shift.y)
     with pytest.raises(InputError, match=r"GridSearchCV.*best_estimator_"):

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, TargetCorrection, inspect
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, TargetCorrection, align, inspect
 from pyspar.report.shift_report import Advice
 
 REGRESSORS = [SpARRegressor, BayesSpARRegressor]
@@ -256,3 +256,17 @@ def test_invalid_arguments_are_refused_with_the_fix():
     weight = np.ones(300)
     weight[5] = 0.0
     assert inspect(est, Z, y={2: 1.0, 5: -1.0}, sample_weight=weight).outputs[0].n_labels == 1
+
+
+def test_an_aligned_model_is_refused_because_source_rows_do_not_show_its_error():
+    X, y, Z = make_data()
+    aligned = align(Ridge().fit(X, y), source=X, target=2.0 * Z + 1.0)
+    with pytest.raises(InputError, match=r"inspect its \.model, or label target rows"):
+        inspect(aligned, 2.0 * Z + 1.0, source=(X, y))
+
+
+def test_no_gain_is_promised_if_adapting_changes_nothing():
+    X, _, Z = make_data()
+    report = str(inspect(BayesSpARRegressor().fit(X, np.ones(len(X))), 3.0 * Z))
+    assert "0 instead of 0" not in report
+    assert "the RMSE remains the same" in report

@@ -250,7 +250,8 @@ def _prepare(model: nn.Module, loader: Any, head: str | None, inputs: Function, 
     """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
     check_network(model)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    random_state = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with torch.inference_mode(False), torch.enable_grad(), random_state:
         torch.manual_seed(seed)  # a loader may shuffle
         inner = copy_model(unwrap(model))
         reader = BatchReader.of(inner, inputs=inputs, labels=None, mask=None, sample_weight=None)

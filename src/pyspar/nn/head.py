@@ -255,6 +255,8 @@ def adapt_head(
     """
     check_options(locals())
     check_network(model)
+    if source_model is not None:
+        check_network(source_model, "source_model")
     functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
     uses_target = method != "ols" or target_labels is not None

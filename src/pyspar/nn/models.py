@@ -25,10 +25,10 @@ _STANCE_LOCK = threading.RLock()
 """Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
 
 
-def check_network(model: Any) -> None:
+def check_network(model: Any, name: str = "model") -> None:
     """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        raise TypeError(f"{name} must be a torch.nn.Module, got {type(model).__name__}")
     name = type(model).__name__
     parts = [*model.modules(), *(p.data for p in model.parameters())]
     classes = {c.__name__ for kind in set(map(type, parts)) for c in kind.__mro__}

@@ -78,8 +78,8 @@ class SourceSummary:
         weight = head.weight.detach().cpu().float().numpy()
         if weight.shape != self.head.shape or not np.allclose(weight, self.head, atol=0.01 * np.abs(weight).max()):
             raise InputError(
-                f"the summary belongs to another network, whose head has other weights of shape {self.head.shape} "
-                f"instead of {weight.shape}; write it again with summarize(model, loader)"
+                f"the summary belongs to another network, whose head has other weights (shape {self.head.shape}; "
+                f"here {weight.shape}); write it again with summarize(model, loader)"
             )
 
     def threshold(self) -> tuple[float, int]:

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.align import AlignedRegressor
 from pyspar.estimators.calibration import forecast_from_errors, left_out_errors
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.labels import (
@@ -88,6 +89,11 @@ def inspect(
         )
     if hasattr(model, "expected_rmse") and not hasattr(model, "predict"):
         raise TypeError(f"{type(model).__name__} forecasts its own error; call its expected_rmse()")
+    if isinstance(model, AlignedRegressor):
+        raise InputError(
+            "an aligned model predicts only the target, so source rows do not show its error; inspect its .model, or "
+            "label target rows for TargetCorrection({'trained': model, 'aligned': aligned})"
+        )
     check_index(Z, y)
     if isinstance(list_layers(model)[-1], TargetCorrection):
         if source is not None or y is not None:

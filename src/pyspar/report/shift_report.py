@@ -160,9 +160,10 @@ class OutputReport:
         label = f"label {rows} (pyspar.rows_to_label chooses them) and correct the model with pyspar.TargetCorrection."
         text, is_adapted = f"use {self.recommended}.", self.recommended != self.models[0].name
         if is_adapted:
-            after, before = (of.rmse if of.measured is None else of.measured for of in (self.forecast, self.models[0]))
-            gain = f"an RMSE of {format_number(after)} instead of {format_number(before)}"
-            text = f"adapt the model to the target (adapt, or pyspar.adapt_pipeline) for {gain}."
+            errors = (of.rmse if of.measured is None else of.measured for of in (self.forecast, self.models[0]))
+            after, before = map(format_number, errors)
+            gain = "; the RMSE remains the same" if after == before else f" for an RMSE of {after} instead of {before}"
+            text = f"adapt the model to the target (adapt, or pyspar.adapt_pipeline){gain}."
         if self.advice is Advice.LABEL:
             return f"{f'{text} Do' if is_adapted else 'do'} not rely on these predictions yet; {label}"
         if self.advice is Advice.CORRECT:
