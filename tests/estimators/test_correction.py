@@ -94,7 +94,7 @@ def test_a_label_a_hundred_spreads_away_is_named_and_does_not_destroy_the_result
 def test_no_right_label_is_ignored_or_suspected(recwarn):
     rng = np.random.default_rng(0)
     model = type("First", (), {"predict": lambda self, Z: Z[:, 0]})()
-    for draw in range(500):
+    for draw in range(150):
         Z, n = rng.normal(size=(30, 2)), (4, 10, 25)[draw % 3]
         noise = rng.standard_t(4, size=30) if draw % 2 else rng.normal(size=30)
         assert TargetCorrection(model, smooth=False).fit(Z, hide(Z[:, 0] * 1.5 + noise, n)).n_labels_ == n

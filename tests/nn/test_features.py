@@ -32,11 +32,12 @@ def test_a_loader_may_reuse_one_tensor_for_all_batches(problem):
 
 
 def test_a_head_on_sequences_treats_each_step_with_a_label_as_a_row(problem):
+    adapt = partial(adapt_head, labels_scale="ignore")  # the heads are not trained
     X, Z = problem.X.reshape(100, 4, 6), problem.Z[:148].reshape(37, 4, 6)
-    steps = adapt_head(nn.Linear(6, 1), [(X, problem.y.reshape(100, 4))], [Z])
-    rows = adapt_head(nn.Linear(6, 1), [(problem.X, problem.y)], [problem.Z[:148]])
+    steps = adapt(nn.Linear(6, 1), [(X, problem.y.reshape(100, 4))], [Z])
+    rows = adapt(nn.Linear(6, 1), [(problem.X, problem.y)], [problem.Z[:148]])
     np.testing.assert_allclose(weights(steps), weights(rows), rtol=1e-6, atol=1e-7)
-    middle = adapt_head(nn.Linear(6, 1), [(problem.X[:, None], problem.y)], [problem.Z[:, None]])
+    middle = adapt(nn.Linear(6, 1), [(problem.X[:, None], problem.y)], [problem.Z[:, None]])
     assert middle.adaptation.n_source == 400
 
 

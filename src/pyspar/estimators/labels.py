@@ -378,11 +378,12 @@ def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:
     positions = {p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows}
     if unknown := [p for p in y if p not in positions]:
         raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
-    shape = np.shape(next(iter(y.values()), 0.0))
+    shape = max(map(np.shape, y.values()), key=len, default=())
     labels = np.full((rows, *shape[:1]), np.nan)
     for position, label in y.items():
         if is_missing(label):
             continue
+        label = [label] if shape == (1,) and np.ndim(label) == 0 else label  # numbers among arrays of one element
         if np.shape(label) != shape:
             raise ValueError(f"{name} must have labels of one shape, got {label!r} for row {position}")
         try:
