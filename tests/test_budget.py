@@ -103,18 +103,28 @@ def table() -> str:
     return "\n".join(["| part | size | at most |", "|---|---|---|", *rows]) + "\n"
 
 
-unfinished = pytest.mark.xfail(strict=False, reason="packages are still being replaced by smaller ones")
+# Parts that are still above their limit, with the size that they may not exceed on the way there.
+NOT_REACHED = {
+    "`core/`, `theory.py`": 2_520,
+    "`estimators/`": 3_040,
+    "`sources/`": 860,
+    "`nn/`": 1_860,
+    "`cli/` and the modules at the top level": 2_230,
+    "all outside `paper/`": 11_560,
+}
 
 
-@unfinished
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
 def test_a_part_stays_within_its_budget(limit):
     size = limit.measure()
     sys.stdout.write(f"{limit.name}: {size:,.6g} of {limit.most:,} {limit.unit}\n")  # shown with pytest -rA
-    assert size <= limit.most, f"{limit.name} has {size:,.6g} {limit.unit}; delete something of the same size"
+    most = NOT_REACHED.get(limit.name, limit.most)
+    assert size <= most, f"{limit.name} has {size:,.6g} {limit.unit}; delete something of the same size"
+    assert limit.name not in NOT_REACHED or size > limit.most, (
+        f"{limit.name} is within its limit; remove it from the list"
+    )
 
 
-@unfinished
 def test_the_table_in_the_architecture_is_current(request):
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(START)

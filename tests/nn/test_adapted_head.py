@@ -25,6 +25,17 @@ def test_the_forecast_needs_rows_that_were_not_used_for_training(mlp, problem):
     assert forecast.interval95[0] < forecast.rmse < forecast.interval95[1]
 
 
+@pytest.mark.parametrize("method", ["spar", "ols"])
+def test_the_forecast_of_a_refitted_head_is_not_its_error_on_the_rows_of_the_refit(mlp, make_problem, method):
+    problem = make_problem(n=40)
+    options = {"method": method, "labels_scale": "ignore"}
+    adapted = adapt_head(mlp(bias=True), problem.source, problem.target, **options)
+    assert adapted.expected_rmse().source_rmse == pytest.approx(adapted.summary.adapted[0] / (1.0 - 12 / 40))
+    few = [(problem.X[:10], problem.y[:10])]
+    with pytest.raises(InputError, match="10 rows and 12 features"):
+        adapt_head(mlp(bias=True), few, problem.target, **options).expected_rmse()
+
+
 def test_target_labels_determine_the_expected_error_and_without_a_target_there_is_none(mlp, problem):
     model = mlp(bias=True)
     labels = {row: float(row % 7) for row in range(12)}

@@ -143,9 +143,16 @@ class AdaptedHead:
         source = self.source.moments
         refuse_training_rows(self.source_rows)
         separation = measure_separation(source.without_outputs(), self.target)
+        # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
+        free = 1.0 if self.method == "bayes" else 1.0 - source.n_features / source.rows
+        if free <= 0.0:
+            raise InputError(
+                f"the expected RMSE after method={self.method!r} needs more source rows than features, got "
+                f"{source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
+            )
         forecasts: list[Forecast] = [
             forecast_source_error(
-                float(rmse), kind="network", separation=separation, label_spread=float(spread),
+                float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
             for rmse, spread in zip(self.summary.adapted, self.summary.label_spread, strict=True)
@@ -259,7 +266,7 @@ def adapt_head(
         check_network(source_model, "source_model")
     functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
     numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
-    uses_target = method != "ols" or target_labels is not None
+    uses_target = method != "ols" or target_labels is not None or target_loader is not None
     if not isinstance(source_loader, SourceFeatures):
         check_loader(source_loader, "source_loader")
     if uses_target and target_loader is None:
