@@ -1,4 +1,4 @@
-"""Configuration of the documentation site. ``make docs`` builds it; see decision 19."""
+"""Configuration of the documentation site. ``make docs`` builds it; see docs/design.md."""
 
 from __future__ import annotations
 
