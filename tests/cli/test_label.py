@@ -53,6 +53,17 @@ def test_labels_correct_the_predictions(spar, chosen, target, tmp_path, assume):
     np.testing.assert_allclose(pd.read_csv(tmp_path / "q.csv")["prediction"], pd.read_csv(out)["prediction"], rtol=1e-9)
 
 
+def test_labels_of_a_file_are_not_mixed_with_those_of_the_target_unless_asked(spar, chosen, target):
+    source, path, rows = chosen
+    table = pd.read_csv(path, dtype={"home": str}).assign(price=target["price"].to_numpy())
+    table.to_csv(path, index=False)
+    arguments = ("adapt", source, path, *HOME, "--labels", rows, "--json")
+    result = json.loads(spar(*arguments).stdout)
+    assert result["correction"]["labels"] == 12
+    assert any("80 labels" in note and "not used" in note for note in result["notes"])
+    assert json.loads(spar(*arguments, "--use-target-labels").stdout)["correction"]["labels"] == 80
+
+
 def test_labels_of_the_target_score_or_correct(spar, files, source, target):
     target.loc[12:, "price"] = None
     paths = files(source, target)

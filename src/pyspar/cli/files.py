@@ -57,6 +57,7 @@ class Request:
     category: tuple[str, ...] = ()
     groups: str | None = None
     labels: Path | None = None
+    use_target_labels: bool = False
     options: ReadOptions = PLAIN
     impute: bool = False
     drop_unlabelled: bool = False
@@ -379,7 +380,13 @@ def _target_labels(target: Table, label: str, request: Request, notes: list[str]
         labels = target.labels(label)
     elif kind != "empty":
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
-    return labels if request.labels is None else add_labels(labels, request.labels, request, label, target)
+    if request.labels is None:
+        return labels
+    if labels is not None and not request.use_target_labels:
+        known = count_noun(int((~np.isnan(labels)).sum()), "label")
+        notes.append(f"target: {known} of its own column {label!r} are not used beside those of {request.labels.name}")
+        labels = None
+    return add_labels(labels, request.labels, request, label, target)
 
 
 def _find_useless(X: pd.DataFrame, kinds: Mapping[str, str]) -> dict[str, str]:
