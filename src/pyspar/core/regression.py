@@ -520,7 +520,7 @@ def _at_kappa(kappa: float, n: float, lam2: Vector, c2: Vector, lengths: _Square
 def _noise_of_exact_fit(n: float, lam2: Vector, c2: Vector, grid: Vector, values: Vector) -> float:
     """Return kappa for labels that as many weights fit exactly, if the evidence is largest without noise.
 
-    No residual is left to measure the noise, so the maximum at zero does not show that there is none. Instead of the
+    No residual is left to measure the noise, so a maximum at zero is no evidence of zero noise. Instead of the
     maximum, kappa is chosen such that the noise variance is its posterior mean, for a uniform prior of the share of the
     labels' variance that the features explain.
     """

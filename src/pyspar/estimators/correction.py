@@ -143,7 +143,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         The drift of the chosen candidate. None for an output without labels, which is not corrected.
     chosen_ : str
         The candidate to use without a correction: the best one on the labels among those that are better than the first
-        by more than one standard error of the paired differences of squared errors; the first if there is none.
+        by more than one standard error of the paired differences of squared errors; otherwise the first.
         "model" if only one model was given.
     candidates_ : dict of str to Candidate
     model_, features_ : the chosen model, and the fitted transformer of its features

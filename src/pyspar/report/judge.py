@@ -2,7 +2,7 @@
 
 Labels overrule forecasts. If every target row is labelled, the smaller measured error decides. Otherwise two models are
 compared by the paired differences of their squared errors on the same rows, because both share the noise of the labels.
-No advice contradicts a serious finding: a model is kept only if there is none, and adapted only if each serious finding
+No advice contradicts a serious finding: a model is kept only without one, and adapted only if each serious finding
 is about the model before adapting.
 """
 

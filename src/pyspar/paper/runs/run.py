@@ -53,10 +53,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run, or the reason why there is none. A "failed" run is repeated by the next call, "diverged" is
-    a failure of the training itself, and a "skipped" run lacks data or packages. ``scores`` are by head and metric.
-    ``training`` has the validation metric of the selected epoch, the seconds of training and of computing the features,
-    and the versions and machine.
+    """The result of a run, or the reason why it has no result.
+
+    A "failed" run is repeated by the next call, "diverged" is a failure of the training itself, and a "skipped" run
+    lacks data or packages. ``scores`` are by head and metric. ``training`` has the validation metric of the selected
+    epoch, the seconds of training and of computing the features, and the versions and machine.
     """
 
     kind: Literal["done", "failed", "diverged", "skipped"]
