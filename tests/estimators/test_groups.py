@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sparse
 from scipy.special import ndtri
 
-from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning
+from pyspar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.calibration import row_factor
 
 
@@ -29,21 +29,6 @@ def test_the_error_at_home_is_that_of_refits_without_each_fold_of_groups(rng, ki
         squares += np.sum((kind().fit(X[kept], y[kept]).predict(X[~kept]) - y[~kept]) ** 2)
     assert est.source_rmse() == pytest.approx(np.sqrt(squares / len(y)), rel=1e-9)
     np.testing.assert_array_equal(est.coef_, kind().fit(X, y).coef_)
-
-
-def test_batches_in_the_same_order_have_the_same_error(rng):
-    X, y, groups = grouped(rng)
-    weight = rng.integers(1, 3, len(y)).astype(float)
-    whole = BayesSpARRegressor().fit(X, y, weight, groups)
-    parts = [slice(start, start + 50) for start in range(0, len(y), 50)]
-    step, stream = BayesSpARRegressor(), BayesSpARRegressor()
-    for at in parts:
-        step.partial_fit(X[at], y[at], weight[at], groups[at])
-    stream.fit_batches([(X[at], y[at], weight[at], groups[at]) for at in parts])
-    assert [step.source_rmse(), stream.source_rmse()] == pytest.approx([whole.source_rmse()] * 2, rel=1e-9)
-    forecasts = [est.expected_rmse(X + 1.0) for est in (whole, step, stream)]
-    assert forecasts[1].interval95 == pytest.approx(forecasts[0].interval95, rel=1e-7)
-    assert forecasts[2].rmse == pytest.approx(forecasts[0].rmse, rel=1e-9)
 
 
 def test_with_groups_the_forecast_is_that_of_new_groups(rng):
@@ -83,15 +68,6 @@ def test_unusable_groups_are_refused(rng, groups, value):
     assert not hasattr(est, "coef_")
 
 
-def test_batches_may_begin_with_a_single_group(rng):
-    X, y, groups = grouped(rng)
-    est = BayesSpARRegressor().partial_fit(X[:12], y[:12], groups=groups[:12])
-    with pytest.warns(SparWarning, match="single group"):
-        assert est.source_rmse() == BayesSpARRegressor().fit(X[:12], y[:12]).source_rmse()
-    est.partial_fit(X[12:], y[12:], groups=groups[12:])
-    assert est.source_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).source_rmse(), rel=1e-9)
-
-
 @pytest.mark.parametrize("kind", ["sparse", "torch", "frame"])
 def test_other_kinds_of_rows_have_the_same_error(rng, kind):
     X, y, groups = grouped(rng)
@@ -104,26 +80,16 @@ def test_other_kinds_of_rows_have_the_same_error(rng, kind):
     assert est.source_rmse() == pytest.approx(BayesSpARRegressor().fit(X, y, groups=groups).source_rmse(), rel=1e-9)
 
 
-def test_groups_are_given_in_all_batches_or_in_none(rng):
+def test_a_fit_with_groups_takes_no_batches(rng):
     X, y, groups = grouped(rng)
-    est = BayesSpARRegressor().partial_fit(X, y, groups=groups)
-    with pytest.raises(ValueError, match="None"):
+    est = BayesSpARRegressor().fit(X, y, groups=groups)
+    state = dict(est.__dict__)
+    with pytest.raises(ValueError, match="cannot add rows to a fit with groups"):
         est.partial_fit(X, y)
-    with pytest.raises(ValueError, match="batch 1"):
-        BayesSpARRegressor().fit_batches([(X, y, None, groups), (X, y)])
-
-
-def test_a_batch_in_which_a_group_has_no_weight_keeps_each_group_in_one_fold(rng):
-    X, y, _ = grouped(rng, groups=6)
-    groups, first = np.tile(["a", "b", "c"], len(y) // 3), np.arange(len(y)) < 36
-    weight = np.where(first & (groups == "b"), 0.0, 1.0)
-    est = SpARRegressor()
-    for at in (first, ~first):
-        est.partial_fit(X[at], y[at], weight[at], groups[at])
-    whole = SpARRegressor().fit(X, y, weight, groups)
-    assert est.source_rmse() == pytest.approx(whole.source_rmse(), rel=1e-9)
-    for name, fold in whole._folds.fold_of.items():
-        assert est._folds.moments[fold].weight == weight[groups == name].sum()
+    assert est.__dict__ == state
+    dask = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="groups require rows in memory"):
+        BayesSpARRegressor().fit(dask.from_array(X), dask.from_array(y), groups=groups)
 
 
 @pytest.mark.parametrize("unit", [1e-50, 1e50])

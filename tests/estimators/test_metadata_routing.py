@@ -75,8 +75,8 @@ def test_without_routing_groups_split_rows_and_reach_the_regressor_by_the_name_o
     X, y, _, groups = grouped
     pipe = make_pipeline(StandardScaler(), BayesSpARRegressor())
     result = cross_validate(pipe, X, y, cv=GroupKFold(3), groups=groups, return_estimator=True)
-    assert all(est[-1]._folds is None for est in result["estimator"])
-    assert len(pipe.fit(X, y, bayessparregressor__groups=groups)[-1]._folds.fold_of) == 12
+    assert all(est[-1]._group_rmse is None for est in result["estimator"])
+    assert pipe.fit(X, y, bayessparregressor__groups=groups)[-1]._group_rmse is not None
 
 
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])

@@ -68,16 +68,15 @@ def test_adaptation_between_batches_warns_if_there_are_few_rows(rng):
         est.adapt(rng.normal(size=(5, 5)))
 
 
-@pytest.mark.parametrize("groups", [None, np.repeat(["a", "b", "c"], 100)])
-def test_a_further_batch_without_weight_changes_nothing(shift, groups):
-    est = SpARRegressor().partial_fit(shift.X, shift.y, groups=groups).adapt(shift.Z)
+def test_a_further_batch_without_weight_changes_nothing(shift):
+    est = SpARRegressor().partial_fit(shift.X, shift.y).adapt(shift.Z)
     state = dict(est.__dict__)
     none = np.zeros(300)
-    est.partial_fit(np.where(shift.X > 2.0, np.nan, shift.X), shift.y, sample_weight=none, groups=groups)
+    est.partial_fit(np.where(shift.X > 2.0, np.nan, shift.X), shift.y, sample_weight=none)
     assert est.__dict__.keys() == state.keys()
     assert all(est.__dict__[name] is value for name, value in state.items())
     with pytest.raises(ValueError, match="3 features"):
-        est.partial_fit(shift.X[:, :3], shift.y, sample_weight=none, groups=groups)
+        est.partial_fit(shift.X[:, :3], shift.y, sample_weight=none)
     with pytest.raises(ValueError, match="all zero"):
         SpARRegressor().partial_fit(shift.X, shift.y, sample_weight=none)
 
@@ -94,15 +93,13 @@ def test_a_further_batch_without_weight_changes_nothing(shift, groups):
         ({"y": np.ones((5, 3))}, r"2 output.*got shape \(5, 3\)"),
         ({"sample_weight": np.zeros((5, 1))}, r"\(5, 1\)"),
         ({"sample_weight": 0}, r"\(5,\)"),
-        ({"groups": ["a"] * 4}, "groups .*5 rows"),
     ],
 )
 def test_a_further_batch_is_checked_also_without_weight(shifts, weights, changed, words):
     data = shifts(0, outputs=2)
-    groups = np.arange(300) % 3
-    est = SpARRegressor().partial_fit(data.X, data.y, groups=groups)
+    est = SpARRegressor().partial_fit(data.X, data.y)
     state = dict(est.__dict__)
-    batch = {"X": data.X[:5], "y": data.y[:5], "sample_weight": weights, "groups": groups[:5]}
+    batch = {"X": data.X[:5], "y": data.y[:5], "sample_weight": weights}
     with pytest.raises(ValueError, match=words):
         est.partial_fit(**(batch | changed))
     assert est.__dict__ == state

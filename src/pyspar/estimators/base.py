@@ -20,10 +20,9 @@ from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, column_
 from pyspar.core.regression import Fit, Prior, PriorScale, RidgePosterior, fit_ridge, spread_about_source
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
-from pyspar.errors import warn
 from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
-from pyspar.estimators.groups import GroupFolds, UngroupedBatches, check_groups, check_several, extend_folds
+from pyspar.estimators.groups import left_out_rmse, split_by_groups
 from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
 from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, refuse_dates
 
@@ -48,7 +47,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     _target_spread: Vector | None = None
     _adapted_to: Moments
     _separation: Separation
-    _folds: GroupFolds | None
+    _group_rmse: Vector | None
     _y_ndim: int
 
     @abstractmethod
@@ -82,42 +81,38 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         if isinstance(X, Moments):
             self._learn(validation.read_moments(X, y, sample_weight, groups))
         else:
-            folds = None if groups is None else check_several(extend_folds(None, self, X, y, sample_weight, groups))
+            folds = None if groups is None else split_by_groups(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
             self._learn(source, folds, eigen_on_device_of(X))
         self._warn_of_limits()
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a batch of labelled source rows. The result is that of one fit on all rows.
 
-        A batch after the first whose weights are all zero changes nothing.
+        A batch after the first whose weights are all zero changes nothing. Batches have no groups.
         """
         self._validate_params()
-        first, folds = not hasattr(self, "moments_"), getattr(self, "_folds", None)
-        if not first and (groups is None) != (folds is None):
-            raise ValueError(f"pass groups in all batches or in none, got {groups!r} after earlier batches")
-        groups = None if groups is None else check_groups(groups, X)
+        first = not hasattr(self, "moments_")
+        if getattr(self, "_group_rmse", None) is not None:
+            raise ValueError("partial_fit cannot add rows to a fit with groups; pass all rows and their groups to fit")
         try:
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=1, reset=first)
         except WeightlessRows:
             if first:
                 raise
             return self
-        folds = None if groups is None else extend_folds(folds, self, X, y, sample_weight, groups)
-        self._learn(source if first else source.added_to(self), folds, eigen_on_device_of(X))
+        self._learn(source if first else source.added_to(self), None, eigen_on_device_of(X))
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
     def fit_batches(self, batches: Any) -> Self:
         """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
 
-        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows. Batches of
-        rows with groups are ``(X, y, sample_weight, groups)``, where ``sample_weight`` may be None.
+        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows.
         """
         self._validate_params()
-        ungrouped = UngroupedBatches(self, batches)
-        self._learn(validation.read_batches(ungrouped), check_several(ungrouped.folds))
+        self._learn(validation.read_batches(batches))
         self._warn_of_limits()
         return self
 
@@ -232,12 +227,12 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         tags.input_tags.sparse = True
         return tags
 
-    def _learn(self, source: Source, folds: GroupFolds | None = None, eigen: Eigen | None = None) -> None:
+    def _learn(self, source: Source, folds: list[Moments] | None = None, eigen: Eigen | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
         refuse_extremes(source.moments)
         attributes = {
             **self._solve(source, eigen),
-            "_folds": None if folds is None else folds.measure(self._fit_weights),
+            "_group_rmse": None if folds is None else left_out_rmse(folds, self._fit_weights),
             "_target_spread": None,
             "moments_": source.moments,
             "n_features_in_": source.moments.n_features,
@@ -275,13 +270,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         weights = in_columns(self.coef_source_, self.intercept_source_)
         square = source_square(self._fit, self._posterior(None), *weights, self.moments_)
         between = np.zeros_like(square)
-        if self._folds is not None and self._folds.rmse is not None:
-            between = np.maximum(np.square(self._folds.rmse) - square, 0.0)
-        elif self._folds is not None:
-            warn(
-                "the source has a single group so far, so errors and intervals do not cover new groups; add batches "
-                "of other groups with partial_fit, or fit without groups"
-            )
+        if self._group_rmse is not None:
+            between = np.maximum(np.square(self._group_rmse) - square, 0.0)
         return np.sqrt(square + between), between
 
     def _half_widths(self, rows: Matrix, prediction: Any, level: float) -> Any:

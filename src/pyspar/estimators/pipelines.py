@@ -217,7 +217,7 @@ def _warn_of_lost_groups(layers: list[Any]) -> None:
     splitters = [layer.cv for layer in layers if isinstance(layer, BaseSearchCV)]
     routings = [splitter.get_metadata_routing() for splitter in splitters if hasattr(splitter, "get_metadata_routing")]
     needed = any(routing.split.requests.get("groups") for routing in routings)
-    if needed and getattr(layers[-1], "_folds", None) is None:
+    if needed and getattr(layers[-1], "_group_rmse", None) is None:
         warn(
             "the search split the source rows by groups, but scikit-learn did not pass the groups to the regressor, so "
             "the error at home and the forecasts are not those of new groups; pass the groups to "

@@ -27,7 +27,7 @@ from pyspar.core.moments import (
 )
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
+from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_large
 from pyspar.text import list_some
 
 Attributes = dict[str, Any]
@@ -174,6 +174,9 @@ def label_names_of(y: Any) -> list[str] | None:
 def read_batches(batches: Any) -> Source:
     """Validate labelled batches and compute their moments. The first batch determines the dimension of y."""
     y_ndims: list[int] = []
+    if not is_batches(batches):
+        got = type(batches).__name__
+        raise TypeError(f"batches must be an iterable of (X, y), got {got}; for rows use fit(X, y)")
 
     def checked_batches() -> Iterator[Any]:
         for batch in batches:

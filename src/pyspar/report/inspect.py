@@ -147,7 +147,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
         report = judge_output(
             name, candidates, source, on_target, labels=None if labels is None else labels[:, k],
             rows=rows if kind == "rows" and K == 1 and not part.transformers else None,
-            new_groups=estimator._folds is not None and estimator._folds.rmse is not None,
+            new_groups=estimator._group_rmse is not None,
             is_transformed=bool(part.transformers), **details,
         )  # fmt: skip
         reports.append(report)
