@@ -75,5 +75,5 @@ def name_groups(groups: Any, n: int) -> list[str]:
         if not isinstance(label, Hashable) or is_missing(label):
             raise InputError(f"groups must be numbers or text, got {label!r} in row {row}; name a group for it")
         is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
-        names.append(str(int(label) if is_whole else label))
+        names.append(str(int(labels[row]) if is_whole else label))
     return names
