@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import SourceSummary, align, summarize  # noqa: E402
 from pyspar.nn.align import Descent, _prepare, find_layers  # noqa: E402
-from pyspar.nn.layer_statistics import collect_outputs  # noqa: E402
-from pyspar.nn.source_summary import FeatureSums, relative_distance  # noqa: E402
+from pyspar.nn.layer_statistics import collect_channels  # noqa: E402
+from pyspar.nn.source_summary import make_summary, relative_distance, sample_rows  # noqa: E402
 
 NORMS = {
     "batch": lambda width: nn.BatchNorm1d(width),
@@ -140,7 +140,7 @@ def test_channels_are_found_wherever_a_layer_has_them():
     x = torch.randn(8, 8, 8)  # equal sizes say nothing
     for layer, place in ((nn.LayerNorm(8), 2), (Permuted(8), 1), (nn.GroupNorm(2, 8), 1)):
         nn.init.normal_(layer.bias)
-        with collect_outputs({"": layer}) as sums:
+        with collect_channels({"": layer}) as sums:
             output = layer(x)
         mean, spread = sums.joined()
         values = output.detach().movedim(place, 0).flatten(1)
@@ -174,16 +174,14 @@ def test_the_share_outside_is_that_of_its_definition():
     np.testing.assert_allclose(result, expected, rtol=1e-3)
 
 
-def make_summary(features, head=None):
-    sums = FeatureSums(0)
-    for part in features.split(70):
-        sums.add(part)
-    return sums.summary(head or nn.Linear(features.shape[1], 1), np.zeros((2, 0), np.float32))
+def summarize_features(features):
+    head = nn.Linear(features.shape[1], 1)
+    return make_summary(sample_rows(features.split(70), 0), head, np.zeros((2, 0), np.float32))
 
 
 def test_the_test_of_the_share_has_its_level_without_a_shift():
     rng = np.random.default_rng(0)
-    summary = make_summary(make_rows(400, 0))
+    summary = summarize_features(make_rows(400, 0))
     m, rank = len(summary.distances), summary.threshold()[1]
     values = []
     for _ in range(2000):  # distances of source and target are exchangeable without a shift
@@ -196,7 +194,7 @@ def test_the_test_of_the_share_has_its_level_without_a_shift():
 
 def test_a_summary_has_mean_directions_and_variances_of_all_rows():
     features = make_rows(700, 1) * torch.tensor([3.0, 2.0, 1.0, 0.5, 1e-5, 0.0]) + 100.0
-    summary = make_summary(features)
+    summary = summarize_features(features)
     covariance = np.cov(features.double().numpy().T, bias=True)
     assert summary.directions.shape == (6, 4)  # the last two have less than a millionth of the largest variance
     np.testing.assert_allclose(summary.mean, features.mean(dim=0), rtol=1e-6)

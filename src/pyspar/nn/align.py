@@ -16,21 +16,21 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, SubsetRandomSampler, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset, TensorDataset
 
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.features import check_finite
 from pyspar.nn.find_head import find_head
-from pyspar.nn.layer_statistics import affine, collect_inputs, collect_outputs, find_layers
+from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
 from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
-from pyspar.nn.source_summary import FeatureSums, SourceSummary, relative_distance
+from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance, sample_rows
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import count_noun, format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
-MIN_TARGET_ROWS, MAX_GATE_ROWS, MAX_SOURCE_ROWS, READ_BATCH = 10, 2_000, 10_000, 250
+MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH = 10, 2_000, 250
 LEARNING_RATES, STEPS = (1e-3, 1e-2), 1600
 """The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
 FLOOR = 1e-6
@@ -115,9 +115,8 @@ def align(
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
         losses: list[float] = []
         if changed:
-            net.replace_statistics(summary, target)
-            rows_in_all = len(target.dataset) if _is_plain(target) else rows
-            rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS * batch_size / max(passes * rows_in_all, 1), 1))
+            steps = passes * net.replace_statistics(summary, target) / batch_size
+            rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS / max(steps, 1.0), 1.0))
             losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
     share, names = outside / rows, tuple(layers)
     return Alignment(net.run.model, share, p_value, changed, len(losses), tuple(losses), net.name, names)
@@ -159,11 +158,9 @@ class Network:
                 yield features
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
-        sums = FeatureSums(self.generator.initial_seed())
-        with collect_outputs(find_layers(self.run.model)) as outputs:
-            for features in self.features(source, "source", rows=rows):
-                sums.add(features)
-        return sums.summary(self.head, outputs.joined())
+        with collect_channels(find_layers(self.run.model)) as sums:
+            sample = sample_rows(self.features(source, "source", rows=rows), self.generator.initial_seed())
+        return make_summary(sample, self.head, sums.joined())
 
     def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
         """Return the number of target rows outside the support, and the number of rows that were read."""
@@ -181,15 +178,12 @@ class Network:
             raise InputError("the features of all target rows are equal; check the inputs of the target")
         return outside, rows
 
-    def replace_statistics(self, summary: SourceSummary, target: Any) -> None:
-        """Give the outputs of normalisation layers on the target the mean and spread that they have on the source."""
-        layers = find_layers(self.run.model)
-        with collect_outputs(layers, summary.outputs) as outputs, collect_inputs(layers) as inputs:
-            for _ in self.features(target, "target"):
-                pass
-        inputs.write_statistics()
-        if outputs.wanted:
-            outputs.write_weights()
+    def replace_statistics(self, summary: SourceSummary, target: Any) -> int:
+        """Give the outputs of normalisation layers the mean and spread of the source; return the number of rows."""
+        with collect_channels(find_layers(self.run.model), wanted=summary.outputs) as sums:
+            rows = sum(map(len, self.features(target, "target")))
+        sums.write()
+        return rows
 
 
 class Descent:
@@ -227,7 +221,7 @@ class Descent:
                 if len(features) > 1:  # one row has no variance
                     losses.append(self._step(self.loss(features)))
                     advance(number, passes, loss=format_number(losses[-1]))
-            means.append(float(np.mean(losses)) if losses else float("nan"))
+            means.append(sum(losses) / len(losses) if losses else float("nan"))
         if not np.isfinite(means).all():
             raise InputError("the loss is not finite; use a smaller learning_rate, or target batches of several rows")
         for parameter, flag in flags:
@@ -272,22 +266,16 @@ def _as_loader(rows: Any, name: str) -> Any:
     return rows
 
 
-def _is_plain(loader: Any) -> bool:
-    """Return whether a loader reads all rows of a data set, in their order or in random order."""
-    sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
-    return type(sampler) in (SequentialSampler, RandomSampler)
-
-
 def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generator) -> Any:
     """Return a loader of shuffled batches of equal size and at most this number of rows, if its order is free."""
-    if not _is_plain(loader):
+    sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
+    if type(sampler) not in (SequentialSampler, RandomSampler):
         return loader
-    order = torch.randperm(len(loader.dataset), generator=generator)[:rows]
-    size = max(-(-len(order) // max(-(-len(order) // size), 1)), 1)
-    sampler = SubsetRandomSampler(order.tolist(), generator=generator)
+    order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
+    count = max(-(-len(order) // size), 1)
     names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context prefetch_factor"
     options = {name: getattr(loader, name) for name in names.split()}
-    return DataLoader(loader.dataset, size, sampler=sampler, generator=generator, **options)
+    return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)
 
 
 def _split(arguments: Arguments, size: int) -> Iterator[Arguments]:
@@ -295,9 +283,9 @@ def _split(arguments: Arguments, size: int) -> Iterator[Arguments]:
     args, kwargs = arguments
     lengths = {len(v) if isinstance(v, (Tensor, np.ndarray)) and v.ndim else 0 for v in (*args, *kwargs.values())}
     n = lengths.pop() if len(lengths) == 1 else 0
-    count = -(-n // size)
-    if count < 2:
+    if n <= size:
         yield arguments
         return
-    for part in (slice(i * n // count, (i + 1) * n // count) for i in range(count)):
+    for rows in np.array_split(np.arange(n), -(-n // size)):
+        part = slice(rows[0], rows[-1] + 1)
         yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}

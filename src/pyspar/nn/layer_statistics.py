@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,9 +32,17 @@ def has_statistics(layer: nn.Module) -> bool:
 
 
 class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
-    """Number, mean and variance of each channel, by layer; ``wanted`` are mean and spread of outputs on the source."""
+    """Number, mean and variance of each channel, by layer: of the inputs of batch normalisation, else of the outputs.
 
-    wanted: dict[Any, Any]
+    ``wanted`` has mean and spread of these outputs on the source, for layers that are to have them on a target.
+    """
+
+    def __init__(self, layers: list[Any], wanted: NDArray[np.float32] | None) -> None:
+        sizes = [layer.weight.numel() for layer in layers]
+        self._wanted: dict[Any, Tensor] = {}
+        if wanted is not None and wanted.shape[1] == sum(sizes):
+            self._wanted = dict(zip(layers, torch.from_numpy(wanted).split_with_sizes(sizes, 1), strict=True))
+        self._places: dict[Any, int] = {}
 
     def add(self, layer: nn.Module, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add values of shape (channels, any number); return their mean and variance."""
@@ -46,84 +54,66 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         self[layer] = m + n, before + share * step, earlier + share * (variance - earlier) + between
         return mean, variance
 
+    def normalise(self, layer: Any, args: Any, output: Tensor) -> Tensor:
+        """Add the input of batch normalisation; return its output with the statistics of the batch."""
+        x = args[0].detach()
+        self.add(layer, x.transpose(0, 1).flatten(1).float())
+        if x.numel() == x.shape[1]:  # one value has no spread
+            return output
+        return nn.functional.batch_norm(x, None, None, layer.weight, layer.bias, training=True, eps=layer.eps)
+
+    def match(self, layer: Any, args: Any, output: Tensor) -> Tensor:
+        """Add the output of another layer; return it with its wanted mean and spread."""
+        place = self._places.setdefault(layer, _find_channels(layer, args, output))
+        mean, variance = self.add(layer, output.detach().movedim(place, 0).flatten(1).float())
+        if layer not in self._wanted:
+            return output
+        shape = [-1 if i == place else 1 for i in range(output.ndim)]
+        factor, offset = (part.view(shape).to(output) for part in self._change(layer, mean, variance))
+        return output * factor + offset
+
     def joined(self) -> NDArray[np.float32]:
         """Return means and spreads of the channels of all layers."""
         parts = [torch.stack([mean, variance.sqrt()]).cpu() for _, mean, variance in self.values()]
         return torch.cat([torch.zeros(2, 0), *parts], dim=1).numpy()
 
-    def change(self, layer: nn.Module, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    @torch.no_grad()
+    def write(self) -> None:
+        """Change statistics, or scales and offsets, so that the outputs have the mean and spread of the source."""
+        for layer, (n, mean, variance) in self.items():
+            if has_statistics(layer):
+                layer.running_mean.copy_(mean)
+                layer.running_var.copy_(variance * n / max(n - 1.0, 1.0))
+            elif layer in self._wanted:
+                factor, offset = self._change(layer, mean, variance)
+                layer.weight.mul_(factor)
+                layer.bias.copy_(layer.bias * factor + offset)
+
+    def _change(self, layer: nn.Module, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         """Return the factor and the offset that give a layer's output its wanted mean and spread."""
-        wanted, spreads = self.wanted[layer].to(mean.device)
+        wanted, spreads = self._wanted[layer].to(mean.device)
         spread = variance.sqrt()
         factor = torch.where(spread > 1e-6 * spreads, spreads / spread.clamp_min(1e-30), 1.0)
         return factor, wanted - factor * mean
 
-    def write_statistics(self) -> None:
-        """Set the statistics of batch normalisation to those of its inputs."""
-        for layer, (n, mean, variance) in self.items():
-            layer.running_mean.copy_(mean)
-            layer.running_var.copy_(variance * n / max(n - 1.0, 1.0))
-
-    @torch.no_grad()
-    def write_weights(self) -> None:
-        """Change scales and offsets so that the outputs have the wanted mean and spread."""
-        for layer, (_, mean, variance) in self.items():
-            factor, offset = self.change(layer, mean, variance)
-            layer.weight.mul_(factor)
-            layer.bias.copy_(layer.bias * factor + offset)
-
 
 @contextmanager
-def collect_outputs(layers: Layers, wanted: NDArray[np.float32] | None = None) -> Iterator[ChannelSums]:
-    """Collect the outputs of layers with scale and offset that do not have statistics themselves.
+def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = None) -> Iterator[ChannelSums]:
+    """Collect the outputs of layers with scale and offset but without statistics.
 
-    With ``wanted``, the outputs of each batch get the source's mean and spread, so that later layers see these.
+    With ``wanted``, also the inputs of batch normalisation. Each batch then leaves a layer with the mean and spread of
+    the source, so that later layers see these.
     """
-    chosen: list[Any] = [layer for layer in layers.values() if _has_both(layer) and not has_statistics(layer)]
-    sizes = [layer.weight.numel() for layer in chosen]
-    fits = wanted is not None and wanted.shape[1] == sum(sizes)
-    sums, places = ChannelSums(), cast(dict[Any, int], {})
-    sums.wanted = dict(zip(chosen, torch.from_numpy(wanted).split_with_sizes(sizes, 1), strict=True)) if fits else {}
-
-    def collect(layer: Any, args: Any, output: Tensor) -> Tensor | None:
-        place = places.setdefault(layer, _find_channels(layer, args, output))
-        values = output.detach().movedim(place, 0).flatten(1).float()
-        mean, variance = sums.add(layer, values)
-        if layer not in sums.wanted:
-            return None
-        factor, offset = sums.change(layer, mean, variance)
-        shape = [-1 if i == place else 1 for i in range(output.ndim)]
-        return output * factor.view(shape).to(output) + offset.view(shape).to(output)
-
+    with_both = [x for x in layers.values() if [p.ndim for p in affine(x)] == [1, 1] and hasattr(x, "weight")]
+    chosen: list[Any] = [layer for layer in with_both if not has_statistics(layer)]
+    sums = ChannelSums(chosen, wanted)
     with ExitStack() as stack:
         for layer in chosen:
-            stack.enter_context(layer.register_forward_hook(collect))
+            stack.enter_context(layer.register_forward_hook(sums.match))
+        for layer in layers.values() if wanted is not None else ():
+            if has_statistics(layer):
+                stack.enter_context(layer.register_forward_hook(sums.normalise))
         yield sums
-
-
-@contextmanager
-def collect_inputs(layers: Layers) -> Iterator[ChannelSums]:
-    """Collect the inputs of batch normalisation, which normalises with the statistics of each batch meanwhile."""
-    sums = ChannelSums()
-
-    def collect(layer: nn.Module, args: Any) -> None:
-        values = args[0].detach().transpose(0, 1).flatten(1).float()
-        sums.add(layer, values)
-        layer.training = values.shape[1] > 1 and not isinstance(layer, nn.SyncBatchNorm)
-
-    with ExitStack() as stack:
-        for layer in filter(has_statistics, cast(dict[str, Any], layers).values()):
-            stack.enter_context(layer.register_forward_pre_hook(collect))
-            stack.callback(vars(layer).update, training=False, momentum=layer.momentum)
-            stack.callback(layer.num_batches_tracked.copy_, layer.num_batches_tracked.clone())
-            layer.momentum = 0.0  # a batch does not change the statistics
-        yield sums
-
-
-def _has_both(layer: Any) -> bool:
-    shapes = [p.shape for p in affine(layer)]
-    named = isinstance(getattr(layer, "weight", None), Tensor) and isinstance(getattr(layer, "bias", None), Tensor)
-    return named and len(shapes) == 2 and shapes[0] == shapes[1] and len(shapes[0]) == 1
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6
 NEIGHBOURS = 5
 SHARE_OUTSIDE = 0.05
 """The share of held-out source rows that count as outside the support."""
-SAMPLE, MIN_SOURCE_ROWS = 4000, 50
-"""Rows of the sample: half are the support, and half measure their distance from it."""
+MIN_SOURCE_ROWS, MAX_SOURCE_ROWS, SAMPLE = 50, 10_000, 4_000
+"""Half of the rows of the sample are the support, and half measure their distance from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,46 +94,34 @@ class SourceSummary:
         return float(betabinom.sf(outside - 1, rows, rank, len(self.distances) + 1 - rank))
 
 
-class FeatureSums:
-    """Mean and covariance of features, and a random sample of them, from any number of batches."""
+def sample_rows(batches: Iterable[Tensor], seed: int) -> Tensor:
+    """Return a random sample of the rows of any number of batches, in random order."""
+    generator = torch.Generator().manual_seed(seed)
+    sample, keys = torch.empty(0), torch.empty(0)
+    for rows in batches:  # the rows with the smallest random keys are a random sample of all rows
+        keys = torch.cat([keys, torch.rand(len(rows), generator=generator)])
+        keys, order = keys.topk(min(MAX_SOURCE_ROWS, len(keys)), largest=False)
+        sample = torch.cat([sample.view(-1, rows.shape[1]), rows.detach().cpu()])[order]
+    return sample
 
-    def __init__(self, seed: int) -> None:
-        self.rows = 0
-        self._generator = torch.Generator().manual_seed(seed)
-        self._sample, self._keys = torch.empty(0), torch.empty(0)
 
-    def add(self, features: Tensor) -> None:
-        """Add the features of a batch."""
-        features = features.detach().cpu()
-        rows = features.double()
-        if not self.rows:  # sums about a point near the mean keep their digits
-            self._origin, d = rows.mean(dim=0), rows.shape[1]
-            self._total, self._products, self._sample = torch.zeros(d), torch.zeros(d, d).double(), features[:0]
-        self.rows += len(rows)
-        steps = rows - self._origin
-        self._total, self._products = self._total + steps.sum(dim=0), self._products + steps.T @ steps
-        # The rows with the smallest random keys are a random sample of all rows.
-        keys = torch.cat([self._keys, torch.rand(len(rows), generator=self._generator)])
-        self._keys, order = keys.topk(min(SAMPLE, len(keys)), largest=False)
-        self._sample = torch.cat([self._sample, features])[order]
-
-    def summary(self, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
-        """Return the summary of all rows."""
-        if self.rows < MIN_SOURCE_ROWS:
-            raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {self.rows}; pass training rows")
-        step = self._total / self.rows
-        variances, directions = torch.linalg.eigh(self._products / self.rows - torch.outer(step, step))
-        variances, directions = variances.flip(0)[:MAX_DIRECTIONS], directions.flip(1)[:, :MAX_DIRECTIONS]
-        kept = variances > max(MIN_VARIANCE * float(variances[0]), 1e-12 * float(self._origin.square().max()))
-        if not kept.any():
-            raise InputError("the features of the source are constant; pass a trained network and rows that differ")
-        support, held_out = self._sample.tensor_split([len(self._sample) // 2])
-        scales = find_nearest(support, support, others=True)[0]
-        distances = relative_distance(held_out, support, scales).sort().values
-        mean, weight = self._origin + step, head.weight.detach()
-        parts = mean, directions[:, kept], variances[kept], support, scales, distances, weight
-        arrays: Any = [*(part.cpu().float().numpy() for part in parts), outputs]
-        return SourceSummary(*arrays)
+def make_summary(features: Tensor, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
+    """Return the summary of features in random order."""
+    if len(features) < MIN_SOURCE_ROWS:
+        raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {len(features)}; pass training rows")
+    rows = features.double()
+    mean = rows.mean(dim=0)
+    variances, directions = torch.linalg.eigh(torch.cov(rows.T, correction=0).reshape(len(mean), len(mean)))
+    variances, directions = variances.flip(0)[:MAX_DIRECTIONS], directions.flip(1)[:, :MAX_DIRECTIONS]
+    kept = variances > max(MIN_VARIANCE * float(variances[0]), 1e-12 * float(mean.square().max()))
+    if not kept.any():
+        raise InputError("the features of the source are constant; pass a trained network and rows that differ")
+    support, held_out = features[:SAMPLE].tensor_split([min(SAMPLE, len(features)) // 2])
+    scales = find_nearest(support, support, others=True)[0]
+    distances = relative_distance(held_out, support, scales).sort().values
+    parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach()
+    arrays: Any = [*(part.cpu().float().numpy() for part in parts), outputs]
+    return SourceSummary(*arrays)
 
 
 def find_nearest(rows: Tensor, support: Tensor, *, others: bool = False) -> tuple[Tensor, Tensor]:
