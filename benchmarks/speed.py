@@ -109,7 +109,7 @@ def streaming() -> Tasks:
         for start in range(0, len(X), 4096):
             yield X[start : start + 4096], y[start : start + 4096]
 
-    return {"ours": lambda: SpARRegressor().fit_batches(batches()), "reference": lambda: SpARRegressor().fit(X, y)}
+    return {"ours": lambda: SpARRegressor().fit(batches()), "reference": lambda: SpARRegressor().fit(X, y)}
 
 
 def parquet() -> Tasks:
@@ -132,7 +132,7 @@ def parquet() -> Tasks:
         for _ in batches():
             pass
 
-    return {"ours": lambda: SpARRegressor().fit_batches(batches()), "reference": read}
+    return {"ours": lambda: SpARRegressor().fit(batches()), "reference": read}
 
 
 def dask() -> Tasks:

@@ -53,17 +53,17 @@ path = np.array(path)
 # %%
 # An iterable, and a sum of moments
 # ---------------------------------
-# ``fit_batches`` reads an iterable once, for example a generator over files. ``Moments`` can be computed on different
-# machines and added. ``adapt`` also accepts them: no row has to leave its machine.
+# ``fit`` reads an iterable of batches once, for example a generator over files. ``Moments`` can be computed on
+# different machines and added. ``adapt`` also accepts them: no row has to leave its machine.
 
-iterable = BayesSpARRegressor().fit_batches((X[rows], y[rows]) for rows in batches).adapt(Z)
+iterable = BayesSpARRegressor().fit((X[rows], y[rows]) for rows in batches).adapt(Z)
 left, right = Moments.of(X[::2], y[::2]), Moments.of(X[1::2], y[1::2])
 added = BayesSpARRegressor().fit(left + right).adapt(Moments.of(Z))
 
 size = np.abs(in_memory.coef_).max()
 differences = {
     "partial_fit": np.abs(path[-1] - in_memory.coef_).max() / size,
-    "fit_batches": np.abs(iterable.coef_ - in_memory.coef_).max() / size,
+    "batches": np.abs(iterable.coef_ - in_memory.coef_).max() / size,
     "sum of two machines": np.abs(added.coef_ - in_memory.coef_).max() / size,
 }
 difference = max(differences.values())

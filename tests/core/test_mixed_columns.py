@@ -93,7 +93,7 @@ def test_a_constant_column_has_weight_zero_for_every_source_of_moments(constant)
         SpARRegressor().fit(X, y),
         SpARRegressor().fit(X, y),
         streamed,
-        SpARRegressor().fit_batches(batches),
+        SpARRegressor().fit(batches),
         SpARRegressor().fit(Moments.of(X[:100], y[:100]) + Moments.of(X[100:], y[100:])),
     ):
         assert est.rank_ == 3
@@ -128,8 +128,8 @@ def test_masked_labels_weights_and_batches_raise():
     for call in (
         lambda: est.fit(X, masked),
         lambda: est.fit(X, y, masked),
-        lambda: est.fit_batches([(rows, y)]),
-        lambda: est.fit_batches([(X, masked)]),
+        lambda: est.fit([(rows, y)]),
+        lambda: est.fit([(X, masked)]),
         lambda: est.adapt(iter([rows])),
         lambda: est.predict(rows),
     ):

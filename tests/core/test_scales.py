@@ -137,4 +137,4 @@ def test_an_error_about_extreme_values_names_the_column_of_a_frame():
     with pytest.raises(ValueError, match=r"^column 'area' of X must be zero"):
         Moments.of(frame * [1.0, 1e-70])
     with pytest.raises(ValueError, match=r"^batch 0: column 'area' of X must be zero"):
-        model.fit_batches([(frame * [1.0, 1e-70], y)])
+        model.fit([(frame * [1.0, 1e-70], y)])

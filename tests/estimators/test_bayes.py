@@ -219,7 +219,7 @@ def test_every_kind_of_rows_gives_the_same_weights(shift, params, tmp_path):
     found = [
         make().partial_fit(X[:70], y[:70]).partial_fit(X[70:], y[70:]).adapt(Z),
         make().fit(X[:150], y[:150]).partial_fit(X[150:], y[150:]).adapt(Z),
-        make().fit_batches((X[i : i + 50], y[i : i + 50]) for i in range(0, 300, 50)).adapt(iter([Z[:50], Z[50:]])),
+        make().fit((X[i : i + 50], y[i : i + 50]) for i in range(0, 300, 50)).adapt(iter([Z[:50], Z[50:]])),
         make().fit(Moments.of(X[:9], y[:9]) + Moments.of(X[9:], y[9:])).adapt(Moments.of(Z)),
         make().fit(load(tmp_path / "source.npz")).adapt(Z),
         make().fit(sp.csr_array(X), y).adapt(sp.csr_array(Z)),

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sparse
-from scipy.special import ndtri
 
 from pyspar import BayesSpARRegressor, SpARRegressor
 from pyspar.estimators.calibration import row_factor
@@ -53,7 +52,7 @@ def test_forecasts_and_scales_of_rows_include_the_error_between_groups(rng):
     assert between > 0.0
     assert after.model_rmse**2 == pytest.approx(before.model_rmse**2 + between)
     factor = [row_factor(0.9, m.separation_, source_rmse=m.source_rmse(), label_spread=y.std()) for m in (plain, est)]
-    scales = [(m.predict(X, return_std=True)[1] / f) ** 2 * ndtri(0.95) ** 2 for m, f in zip((plain, est), factor)]
+    scales = [((m.predict_interval(X)[1] - m.predict(X)) / f) ** 2 for m, f in zip((plain, est), factor)]
     np.testing.assert_allclose(scales[1], scales[0] + between)
 
 

@@ -1,4 +1,4 @@
-"""Labels: which rows to label, and labels in another unit. test_correction.py tests how they are read."""
+"""Labels: which rows to label. test_correction.py tests how they are read."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from pyspar import rows_to_label
-from pyspar.estimators.labels import describe_other_unit
 
 
 @pytest.fixture
@@ -88,19 +87,3 @@ def test_predictions_can_replace_the_model(target):
     np.testing.assert_array_equal(rows_to_label(model.predict(Z), Z, 6).rows, expected)
     with pytest.raises(ValueError, match="120"):
         rows_to_label(model.predict(Z)[:5], Z, 6)
-
-
-def test_labels_in_another_unit_are_suspected_and_a_changed_relation_is_not():
-    rng = np.random.default_rng(0)
-    prediction = rng.normal(size=10)
-    noise = 0.3 * rng.normal(size=10)
-    for labels in (100.0 * prediction + noise, prediction + 150.0, 0.001 * prediction):
-        assert describe_other_unit(prediction, labels, 1.0)
-    for labels in (
-        prediction + noise,
-        2.5 * prediction + noise,
-        0.2 * prediction + noise,
-        prediction + 4.0,
-        -prediction,
-    ):
-        assert describe_other_unit(prediction, labels, 1.0) is None

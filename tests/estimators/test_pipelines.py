@@ -7,7 +7,7 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import (
     BayesSpARRegressor,
@@ -65,8 +65,7 @@ def test_a_pipeline_of_one_step_and_skipped_steps_work(shift):
 @pytest.mark.parametrize("last", [LinearRegression()])
 def test_the_error_for_a_last_step_that_cannot_be_adapted_names_it(shift, last):
     pipe = make_pipeline(StandardScaler(), last).fit(shift.X, shift.y)
-    name = type(last).__name__
-    with pytest.raises(TypeError, match=rf"'{name.lower()}' \({name}\).*TargetCorrection"):
+    with pytest.raises(TypeError, match=rf"{type(last).__name__}.*TargetCorrection"):
         adapt_pipeline(pipe, shift.Z)
 
 
@@ -86,30 +85,6 @@ def test_moments_cannot_pass_through_earlier_steps(shift, pipe):
 def lognormal(rng, n=300):
     X = rng.normal(size=(n, 3))
     return X, np.exp(X @ [0.5, -0.3, 0.0] + 0.2 * rng.normal(size=n))
-
-
-def test_an_affine_change_of_the_labels_scales_the_forecast_exactly(rng):
-    X, y = lognormal(rng)
-    plain = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, y)
-    scaled = TransformedTargetRegressor(
-        make_pipeline(StandardScaler(), BayesSpARRegressor()), transformer=StandardScaler()
-    )
-    scaled.fit(X, y)
-    one, two = expected_rmse(plain, X + 0.5), expected_rmse(scaled, X + 0.5)
-    assert two.rmse == pytest.approx(one.rmse, rel=1e-6)
-    assert two.interval95 == pytest.approx(one.interval95, rel=1e-6)
-    assert two.model_rmse == pytest.approx(one.model_rmse, rel=1e-6)
-
-
-def test_the_forecast_of_transformed_labels_is_that_of_simulated_labels(rng):
-    X, y = lognormal(rng, 2000)
-    Z, yz = lognormal(rng, 20000)
-    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, y)
-    actual = np.sqrt(np.mean((model.predict(Z) - yz) ** 2))
-    assert expected_rmse(model, Z).rmse == pytest.approx(actual, rel=0.05)
-    adapted = adapt_pipeline(model, Z)
-    assert hasattr(adapted.regressor_, "adaptation_")
-    assert not hasattr(model.regressor_, "adaptation_")
 
 
 def test_a_model_without_our_regressor_is_refused_with_the_alternative(rng):
@@ -171,48 +146,15 @@ def test_every_nesting_equals_the_same_model_without_nesting(mixed, name):
     assert not hasattr(adapted, "cv_results_")
     np.testing.assert_allclose(model.predict(Z), back(plain.predict(Z)), rtol=1e-10)  # the original is unchanged
     labels = np.where(np.arange(50) < 12, 1.5, np.nan)
-    found, direct = inspect(model, Z, y=labels), inspect(plain, Z, y=np.log(labels) if is_log else labels)
+    if is_log:
+        with pytest.raises(TypeError, match=r"transformed labels.*source="):
+            expected_rmse(model, Z)
+        assert inspect(model, Z, source=(X, y), y=labels).outputs[0].source_rmse > 0.0
+        return
+    found, direct = inspect(model, Z, y=labels), inspect(plain, Z, y=labels)
     assert found.outputs[0].models == direct.outputs[0].models
     assert found.columns == direct.columns
-    assert found.outputs[0].name == ("transformed y" if is_log else "y")
-    if is_log:
-        assert expected_rmse(model, Z).rmse > 0.0
-    else:
-        assert expected_rmse(model, Z) == expected_rmse(plain, Z)
-
-
-@pytest.mark.parametrize(
-    ("grid", "warns"),
-    [
-        ({"alpha": [0.9, 0.99]}, True),
-        ({"alpha": [0.9], "fit_intercept": [True, False]}, False),
-        ({"alpha": [None, 0.9]}, True),
-        ({"prior_scale": ["max", "source"]}, True),
-        ({"prior_scale": ["max", "equal"]}, False),
-        ([{"alpha": [None]}, {"alpha": [0.9]}], True),
-    ],
-)
-def test_a_search_over_values_without_effect_before_adapting_warns(shift, grid, warns):
-    fitted = GridSearchCV(BayesSpARRegressor(), grid, cv=2).fit(shift.X, shift.y)
-    scores = fitted.cv_results_["mean_test_score"]
-    assert (np.ptp(scores) == 0.0) == warns  # the warning is true
-    if warns:
-        with pytest.warns(SparWarning, match=next(iter(fitted.cv_results_["params"][0]))):
-            adapt_pipeline(fitted, shift.Z)
-    else:
-        adapt_pipeline(fitted, shift.Z)
-
-
-def test_corrected_regressors_have_forecasts_in_the_units_of_the_labels(rng):
-    X, y = lognormal(rng, 1000)
-    Z, yz = lognormal(rng, 20000)
-    yz = 2.0 * yz
-    model = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, np.log(y))
-    inside = TransformedTargetRegressor(TargetCorrection(model), func=np.log, inverse_func=np.exp)
-    inside.fit(Z[:300], yz[:300])
-    actual, forecast = np.sqrt(np.mean((inside.predict(Z) - yz) ** 2)), expected_rmse(inside, Z)
-    assert forecast.rmse == pytest.approx(actual, rel=0.1)
-    assert forecast.rmse_uncorrected > 2.0 * forecast.rmse
+    assert expected_rmse(model, Z) == expected_rmse(plain, Z)
 
 
 def test_a_correction_forecasts_the_error_on_other_rows(rng):
@@ -234,12 +176,3 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
         expected_rmse(model, target)
     assert [warning.filename for warning in warned] == [__file__]
     expected_rmse(model, source)  # a warning would be an error
-
-
-@pytest.mark.filterwarnings("ignore:Some values in column:UserWarning")
-def test_forecasts_are_known_where_a_transformation_of_labels_ends(rng):
-    """Box-Cox and Yeo-Johnson transformations have no inverse beyond a bound."""
-    X, Z = rng.normal(size=(200, 3)), 1.5 * rng.normal(size=(100, 3))
-    skewed = np.exp(X @ [1.0, 0.5, 0.0] + 0.5 * rng.normal(size=200))
-    power = TransformedTargetRegressor(BayesSpARRegressor(), transformer=PowerTransformer()).fit(X, skewed)
-    assert 0.0 < expected_rmse(power, Z).interval95[0] < np.inf

@@ -170,12 +170,10 @@ def test_fit_and_adapt_reject_unknown_values_of_a_parameter(shift, model, name, 
 
 CALLS = {
     "predict": lambda est, Z: est.predict(Z),
-    "predict with std": lambda est, Z: est.predict(Z, return_std=True),
     "predict_interval": lambda est, Z: est.predict_interval(Z),
     "adapt": lambda est, Z: est.adapt(Z),
     "expected_rmse": lambda est, Z: est.expected_rmse(Z),
     "partial_fit": lambda est, Z: est.partial_fit(Z, np.arange(len(Z))),
-    "fit_batches": lambda est, Z: est.fit_batches([(Z, np.arange(len(Z)))]),
 }
 
 
@@ -206,7 +204,6 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.fit(shift.X, shift.y, -ones),
         lambda: est.fit(shift.X, shift.y, ones[:4]),
         lambda: est.fit(shift.X, shift.y, 1e200 * ones),
-        lambda: est.fit_batches(shift.X),
         lambda: est.fit(Moments.of(shift.X)),
         lambda: est.adapt(other),
         lambda: est.adapt(pd.DataFrame(shift.Z, columns=NAMES)[NAMES[::-1]]),

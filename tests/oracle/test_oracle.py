@@ -153,7 +153,7 @@ def solve_linear(problem: Problem) -> dict[str, np.ndarray]:
         model.fit(csr_array(X), y)
         before, target = model.predict(Z[:PROBES]), csr_array(Z)
     elif container == "batches":
-        model.fit_batches((X[i : i + 50], y[i : i + 50]) for i in range(0, len(X), 50))
+        model.fit((X[i : i + 50], y[i : i + 50]) for i in range(0, len(X), 50))
         before, target = model.predict(Z[:PROBES]), Z
     elif container == "Moments":
         model.fit(Moments.of(X, y))
@@ -191,8 +191,9 @@ def solve_correction(problem: Problem) -> dict[str, np.ndarray]:
     model.fit(data["X"], data["y"])
     _, known = make_target_labels(problem.seed, data["Z"], int(options["n"]))
     corrected = TargetCorrection(model).fit(data["Z"], known)
-    prediction, scale = corrected.predict(data["Z"][:PROBES], return_std=True)
-    return {"prediction": prediction, "scale": scale, "rmse": np.atleast_1d(float(corrected.expected_rmse()))}
+    prediction, square, _ = corrected._correct([data["Z"][:PROBES]])
+    rmse = np.atleast_1d(float(corrected.expected_rmse()))
+    return {"prediction": prediction[:, 0], "scale": np.sqrt(square[:, 0]), "rmse": rmse}
 
 
 def solve_head(problem: Problem) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
 from sklearn.metrics import root_mean_squared_error
@@ -117,19 +117,6 @@ def test_pipelines_are_inspected_at_their_last_step(shift):
         inspect(make_pipeline(StandardScaler(), Ridge()).fit(frame, shift.y), target)
     with pytest.raises(TypeError, match="Moments"):
         inspect(pipe, Moments.of(shift.Z))
-
-
-def test_transformed_labels_are_in_their_own_unit_and_never_green(rng):
-    X, Z, w = rng.normal(size=(300, 3)), 1.5 * rng.normal(size=(120, 3)), np.array([1.0, 2.0, 0.5])
-    y = X @ w + rng.normal(size=300)
-    model = TransformedTargetRegressor(BayesSpARRegressor(), func=np.log, inverse_func=np.exp).fit(X, np.exp(y))
-    report = inspect(model, Z, y=np.exp(Z @ w + 0.9 * rng.normal(size=120)))
-    output = report.outputs[0]
-    assert (output.confirmed, output.severity, output.correction) == (True, "info", None)
-    assert "transformed label" in output.headline.text
-    assert output.source_rmse == pytest.approx(1.0, rel=0.2)
-    with pytest.raises(InputError, match=r"transformed.*row 3"):
-        inspect(model, Z, y={1: 1.0, 3: -1.0, 5: -2.0})
 
 
 def test_the_source_error_of_any_regressor_is_the_cross_validated_one(rng):

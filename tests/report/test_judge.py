@@ -16,7 +16,7 @@ from pyspar.report.judge import Candidate, SourceLabel, Target, choose_model, ju
 from pyspar.report.shift_report import HEADLINES, TEXTS, Advice, ColumnDrift, ModelErrors
 
 FOUND, NOT_FOUND = Separation(0.9, 1e-9, True), Separation(0.5, 0.4, False)
-CONTEXT = {"responsible": (("a", 1.0),), "responsible_for": "shift", "new_groups": False, "is_transformed": False}
+CONTEXT = {"responsible": (("a", 1.0),), "responsible_for": "shift", "new_groups": False}
 UNSEEN = {"rows": 2, "total": 100, "columns": {"town": ["Ulm"]}}
 SOURCE = SourceLabel(1.0, 0.0, 5.0, (-10.0, 10.0))
 

@@ -33,6 +33,6 @@ def test_error_messages(golden):
     messages = []
     for title, rows in inputs.items():
         with pytest.raises((ValueError, TypeError)) as error:
-            SpARRegressor().fit(*rows) if isinstance(rows, tuple) else SpARRegressor().fit_batches(rows)
+            SpARRegressor().fit(*rows) if isinstance(rows, tuple) else SpARRegressor().fit(rows)
         messages.append(f"{title}\n  {type(error.value).__name__}: {error.value}")
     golden("source-messages", "\n".join(messages))

@@ -61,9 +61,9 @@ def test_dates_among_labels_are_refused_in_rows_and_in_batches(rows, times):
         with pytest.raises(TypeError, match=r"(?=.*\by\b)(?=.*dates)"):
             BayesSpARRegressor().fit(X, y)
     with pytest.raises(TypeError, match=r"batch 1: (?=.*\by\b)(?=.*dates)"):
-        SpARRegressor().fit_batches([(X, X[:, 0]), (X, times)])
+        SpARRegressor().fit([(X, X[:, 0]), (X, times)])
     with pytest.raises(TypeError, match=r"batch 0: (?=.*\bX\b)(?=.*dates)"):
-        SpARRegressor().fit_batches([(times[:, None], X[:, 0])])
+        SpARRegressor().fit([(times[:, None], X[:, 0])])
 
 
 def dask_rows(X, y, weight):
@@ -96,7 +96,7 @@ def test_weights_whose_squares_overflow_or_underflow_are_refused(rows, form, siz
         est.adapt(X, sample_weight=weight)
     if form != "dask" and size > 1.0:  # tiny weights among others are accepted
         with pytest.raises(ValueError, match=f"batch 1: {words}"):
-            SpARRegressor().fit_batches([(X, y, weight / size), (X, y, weight)])
+            SpARRegressor().fit([(X, y, weight / size), (X, y, weight)])
 
 
 @pytest.mark.parametrize("size", [1e-149, 1e149])

@@ -25,14 +25,14 @@ def test_any_split_in_any_order_gives_the_fit_of_one_pass(problem, in_memory, as
     batches = split_at(problem, edges)
     np.random.default_rng(seed).shuffle(batches)
     targets = (part for part in np.array_split(problem.Z, 1 + seed % 9))
-    assert_same(SpARRegressor().fit_batches(iter(batches)).adapt(targets), in_memory)
+    assert_same(SpARRegressor().fit(iter(batches)).adapt(targets), in_memory)
 
 
 def test_ten_thousand_float32_batches_keep_their_accuracy(problem):
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40_000, 6)) + 50).astype(np.float32)
     y = X.sum(axis=1) + rng.normal(size=40_000)
-    streamed = SpARRegressor().fit_batches((X[i : i + 4], y[i : i + 4]) for i in range(0, 40_000, 4))
+    streamed = SpARRegressor().fit((X[i : i + 4], y[i : i + 4]) for i in range(0, 40_000, 4))
     np.testing.assert_allclose(streamed.coef_, SpARRegressor().fit(X, y).coef_, rtol=1e-10)
 
 
@@ -49,13 +49,13 @@ def test_weights_and_several_outputs_are_supported(problem):
     Y = np.column_stack([problem.y, -problem.y])
     batches = [(problem.X[i : i + 77], Y[i : i + 77], problem.w[i : i + 77]) for i in range(0, 3000, 77)]
     whole = SpARRegressor().fit(problem.X, Y, problem.w)
-    np.testing.assert_allclose(SpARRegressor().fit_batches(batches).coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(SpARRegressor().fit(batches).coef_, whole.coef_, rtol=1e-9, atol=1e-12)
 
 
 def test_column_names_of_frames_are_kept_and_compared(problem):
     names = [f"c{i}" for i in range(12)]
     frame = pd.DataFrame(problem.X, columns=names)
-    est = SpARRegressor().fit_batches([(frame[:1000], problem.y[:1000]), (frame[1000:], problem.y[1000:])])
+    est = SpARRegressor().fit([(frame[:1000], problem.y[:1000]), (frame[1000:], problem.y[1000:])])
     assert list(est.feature_names_in_) == names
     with pytest.raises(ValueError, match="order"):
         est.adapt(part for part in [frame[names[::-1]]])
@@ -70,13 +70,12 @@ def test_the_same_array_may_be_used_for_every_batch(problem):
             yield X, y
 
     whole = SpARRegressor().fit(problem.X, problem.y)
-    np.testing.assert_allclose(SpARRegressor().fit_batches(batches()).coef_, whole.coef_, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(SpARRegressor().fit(batches()).coef_, whole.coef_, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("batches", "words"),
     [
-        ([], "list"),
         (iter([]), "at least one row"),
         (iter([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 4)), np.ones(3))]), "batch 1: 4 features"),
         (iter([(np.ones((3, 2)), np.ones(3)), (np.full((3, 2), np.nan), np.ones(3))]), "batch 1: X.* nan"),
@@ -89,7 +88,7 @@ def test_an_invalid_batch_is_named_and_changes_nothing(problem, batches, words):
     est = SpARRegressor().fit(problem.X, problem.y)
     before = dict(est.__dict__)
     with pytest.raises((ValueError, TypeError), match=words):
-        est.fit_batches(batches)
+        est.fit(batches)
     assert est.__dict__ == before
 
 
@@ -112,7 +111,7 @@ def test_sparse_batches_may_have_weights_and_be_mixed_with_dense_ones(problem):
     parts = [(problem.X[i : i + 300], problem.y[i : i + 300], problem.w[i : i + 300]) for i in range(0, 3000, 300)]
     mixed = [(sp.csr_array(X) if i % 2 else X, y, w) for i, (X, y, w) in enumerate(parts)]
     for model in (SpARRegressor, BayesSpARRegressor):
-        coef, expected = (model().fit_batches(batches).adapt(problem.Z).coef_ for batches in (mixed, parts))
+        coef, expected = (model().fit(batches).adapt(problem.Z).coef_ for batches in (mixed, parts))
         np.testing.assert_allclose(coef, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -128,7 +127,7 @@ def test_sparse_batches_may_have_weights_and_be_mixed_with_dense_ones(problem):
 def test_an_invalid_sparse_batch_is_named(invalid, words):
     valid = (sp.csr_array(np.eye(2)), np.ones(2))
     with pytest.raises(ValueError, match=words):
-        BayesSpARRegressor().fit_batches([valid, invalid])
+        BayesSpARRegressor().fit([valid, invalid])
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pytest.param("torch", id="tensors")])
@@ -139,11 +138,11 @@ def test_batches_without_weight_are_skipped(problem, make, empty):
     weights = np.where(np.arange(3000) // 1000 == empty, 0.0, problem.w + 1.0)
     parts = [slice(i, i + 1000) for i in (0, 1000, 2000)]
     batches = [(make(problem.X[part]), problem.y[part], weights[part]) for part in parts]
-    est = SpARRegressor().fit_batches(batches)
+    est = SpARRegressor().fit(batches)
     np.testing.assert_allclose(est.coef_, SpARRegressor().fit(problem.X, problem.y, weights).coef_, rtol=1e-9)
     assert est.moments_.rows == 2000
     with pytest.raises(ValueError, match="positive weight"):
-        SpARRegressor().fit_batches([(X, y, 0.0 * weight) for X, y, weight in batches])
+        SpARRegressor().fit([(X, y, 0.0 * weight) for X, y, weight in batches])
     wide = make(np.ones((5, 13)))
     with pytest.raises(ValueError, match="batch 3: 13 features"):
-        SpARRegressor().fit_batches([*batches, (wide, np.ones(5), np.zeros(5))])
+        SpARRegressor().fit([*batches, (wide, np.ones(5), np.zeros(5))])

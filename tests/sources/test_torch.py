@@ -24,7 +24,7 @@ def test_a_data_loader_is_a_stream_of_batches(problem, in_memory, assert_same, s
     data = torch.utils.data.TensorDataset(torch.tensor(problem.X), torch.tensor(problem.y))
     loader = torch.utils.data.DataLoader(data, batch_size=size, shuffle=True)
     targets = torch.utils.data.DataLoader(torch.tensor(problem.Z), batch_size=64)
-    assert_same(SpARRegressor().fit_batches(loader).adapt(targets), in_memory)
+    assert_same(SpARRegressor().fit(loader).adapt(targets), in_memory)
 
 
 def test_narrow_tensors_are_summed_in_float64_and_keep_their_precision(problem):
@@ -101,7 +101,7 @@ def test_invalid_tensors_are_refused(problem):
     with pytest.raises(ValueError, match="12"):
         est.predict(X[:, :3])
     with pytest.raises(ValueError, match="batch 1: 3 features"):
-        est.fit_batches([(X[:5], y[:5]), (X[:5, :3], y[:5])])
+        est.fit([(X[:5], y[:5]), (X[:5, :3], y[:5])])
 
 
 def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_same, monkeypatch):

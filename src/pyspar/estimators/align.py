@@ -23,7 +23,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """Number of known values, mean, sum of squared deviations, smallest and largest value of each column, or NaN."""
+    """Number of known values, mean, sum of squared deviations, smallest and largest value of each column.
+
+    They are NaN for a column that is not numeric.
+    """
 
     rows: int
     known: Vector
@@ -37,16 +40,16 @@ class ColumnStatistics:
     def of(cls, rows: Any, role: str) -> ColumnStatistics:
         """Describe an array, a data frame, Moments, or an iterable of arrays or frames. Missing values are ignored."""
         if isinstance(rows, Moments):
-            return cls._of_moments(rows)
-        if _is_table(rows):
-            return cls._of_table(rows, role)
-        if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
+            d, mean, spread = rows.n_features, rows.mean[: rows.n_features], rows.spread[: rows.n_features]
+            # The mean of the squares equals the mean of the values only for columns of zeros and ones.
+            is_binary = np.abs(spread**2 + mean**2 - mean) <= 1e-9 * np.abs(mean)
+            low, high = np.where(is_binary, 0.0, np.nan), np.where(is_binary, 1.0, np.nan)
+            return cls(rows.rows, np.full(d, rows.weight), mean, rows.weight * spread**2, low, high, rows.names)
+        if not _is_table(rows) and (isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)):
             raise InputError(f"the {role} must be an array or a data frame, got {type(rows).__name__}")
         total: ColumnStatistics | None = None
-        for number, batch in enumerate(rows):
-            name = f"batch {number} of the {role}"
-            if not _is_table(batch):
-                raise InputError(f"{name} must be an array or a data frame, got {type(batch).__name__}")
+        for number, batch in enumerate([rows] if _is_table(rows) else rows):
+            name = role if batch is rows else f"batch {number} of the {role}"
             part = cls._of_table(batch, name)
             if total is not None:
                 part.check_columns(total, name, "batch 0")
@@ -56,37 +59,27 @@ class ColumnStatistics:
         return total
 
     @classmethod
-    def _of_moments(cls, moments: Moments) -> ColumnStatistics:
-        d, weight = moments.n_features, moments.weight
-        mean, variance = moments.mean[:d], np.square(moments.spread[:d])
-        # The mean of the squares equals the mean of the values only for columns of zeros and ones.
-        is_binary = np.abs(variance + mean**2 - mean) <= 1e-9 * np.abs(mean)
-        low, high = np.where(is_binary, 0.0, np.nan), np.where(is_binary, 1.0, np.nan)
-        return cls(moments.rows, np.full(d, weight), mean, weight * variance, low, high, moments.names)
-
-    @classmethod
     def _of_table(cls, rows: Any, role: str) -> ColumnStatistics:
-        if hasattr(rows, "toarray"):
-            raise TypeError(f"Sparse data was passed as the {role}, but dense data is required; pass rows.toarray()")
+        if not _is_table(rows) or hasattr(rows, "toarray"):
+            raise TypeError(f"the {role} must be a dense array or data frame, got {type(rows).__name__} (Sparse data?)")
         rows = rows if hasattr(rows, "columns") else np.asarray(rows)
-        n, *others = rows.shape or (0,)
-        if len(others) != 1:
+        if len(rows.shape) != 2:
             raise InputError(
                 f"Expected 2D array, got shape {rows.shape} as the {role}. Reshape your data: case by case"
             )
-        if others == [0]:
-            raise InputError(f"Found 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-        values = np.full((5, *others), np.nan)
+        if rows.shape[1] == 0:
+            raise InputError(f"Found 0 feature(s) (shape=({len(rows)}, 0)) while a minimum of 1 is required.")
+        values = np.full((5, rows.shape[1]), np.nan)
         for i, column in enumerate(_columns_of(rows)):
             if _is_number(column):
                 numbers = _as_floats(column)
                 if np.isinf(numbers).any():
                     raise InputError(f"Input contains infinity in column {i} of the {role}; drop or impute such values")
                 numbers = numbers[~np.isnan(numbers)]
-                n_known = values[0, i] = len(numbers)
-                if n_known:
-                    values[1:, i] = numbers.mean(), n_known * numbers.var(), numbers.min(), numbers.max()
-        parts: Any = (n, *values, tuple(map(str, getattr(rows, "columns", ()))))
+                n = values[0, i] = len(numbers)
+                if n:
+                    values[1:, i] = numbers.mean(), n * numbers.var(), numbers.min(), numbers.max()
+        parts: Any = (rows.shape[0], *values, tuple(map(str, getattr(rows, "columns", ()))))
         return cls(*parts)
 
     def merge(self, other: ColumnStatistics) -> ColumnStatistics:

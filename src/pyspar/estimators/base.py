@@ -11,7 +11,6 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,7 @@ from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
 from pyspar.estimators.groups import left_out_rmse, split_by_groups
 from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
-from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, refuse_dates
+from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
 """The attributes that only an adapted regressor has."""
@@ -67,9 +66,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
 
         Parameters
         ----------
-        X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D), or Moments
-            ``Moments.of(X, y)``, or a sum of such, needs no y. With one output the weights then have the same shape as
-            for a one-dimensional y.
+        X : array, data frame, sparse matrix, Dask collection or tensor of shape (n, D), Moments, or iterable of batches
+            ``Moments.of(X, y)``, a sum of such, and batches ``(X, y)`` or ``(X, y, sample_weight)``, each read once,
+            need no y. With one output the weights then have the same shape as for a one-dimensional y.
         y : array of shape (n,) or (n, K)
         sample_weight : array of shape (n,), optional
             A weight of 2 counts as two copies of the row.
@@ -78,8 +77,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             include the error on new groups, by cross-validation over groups. The weights do not depend on it.
         """
         self._validate_params()
-        if isinstance(X, Moments):
-            self._learn(validation.read_moments(X, y, sample_weight, groups))
+        if isinstance(X, Moments) or kind_of(X) == "batches":
+            moments = X if isinstance(X, Moments) else moments_of(X, labelled=True)
+            self._learn(validation.read_moments(moments, y, sample_weight, groups))
         else:
             folds = None if groups is None else split_by_groups(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
@@ -106,16 +106,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
-    def fit_batches(self, batches: Any) -> Self:
-        """Fit on an iterable of ``(X, y)`` or ``(X, y, sample_weight)`` batches, each read once.
-
-        The batches may be arrays, frames or tensors of any size. The result is that of one fit on all rows.
-        """
-        self._validate_params()
-        self._learn(validation.read_batches(batches))
-        self._warn_of_limits()
-        return self
-
     def adapt(self, Z: Any, *, sample_weight: Any = None) -> Self:
         """Adapt the weights to a target, in place. Target labels are for :class:`pyspar.TargetCorrection`.
 
@@ -129,19 +119,13 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         self._adapt_moments(target, eigen_on_device_of(Z))
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any) -> Any:
         """Predict with the current weights.
 
         The result has the shape (n,), or (n, K) if y had two dimensions. For a Dask collection it is a lazy Dask array,
-        for a tensor a tensor on its device. With ``return_std``, also return the standard deviation of each label about
-        its prediction: the half-width of ``predict_interval`` at level 0.9 over that of a standard normal variable.
+        for a tensor a tensor on its device.
         """
         check_is_fitted(self)
-        validation.check_boolean("return_std", return_std)
-        if return_std:
-            rows = validation.read_dense_rows(self, X)
-            prediction = rows @ self.coef_.T + self.intercept_
-            return prediction, self._half_widths(rows, prediction, 0.9) / float(ndtri(0.95))
         if kind_of(X) in ("dask", "torch"):
             refuse_dates("X", X)
             validation.check_columns(self, column_names(X), X.shape[1] if X.ndim == 2 else 0, role="X")

@@ -18,18 +18,18 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
+from pyspar.core.moments import check_weights
 from pyspar.errors import collect_warnings, warn
 from pyspar.estimators.labels import (
-    check_counts,
     check_index,
     check_model,
     compute_features,
     fit_features,
     is_frame,
-    name_regressor,
     read_labels,
     read_predictions,
 )
+from pyspar.estimators.pipelines import name_regressor
 from pyspar.estimators.validation import check_boolean, check_level, clone_without
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
@@ -209,7 +209,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         blocks = [new._read(Z, reset=True)]
         labels, new._y_ndim = read_labels(y, len(blocks[0]), type(self).__name__)
-        counts = check_counts(sample_weight, len(blocks[0]))
+        counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
         if unlabelled is not None:
             blocks.append(new._read(unlabelled))
             labels = np.vstack([labels, np.full((len(blocks[1]), labels.shape[1]), np.nan)])
@@ -239,18 +239,11 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
 
-    def predict(self, Z: Any, return_std: bool = False) -> Any:
-        """Predict with the corrected model.
-
-        With ``return_std``, also return the scale of each row's label about its prediction: noise and uncertainty of
-        the correction. The arrays have the shape (m,), or (m, K) if y had two dimensions.
-        """
+    def predict(self, Z: Any) -> Any:
+        """Predict with the corrected model, in the shape (m,), or (m, K) if y had two dimensions."""
         check_is_fitted(self)
-        check_boolean("return_std", return_std)
-        prediction, scale2, _ = self._correct([self._read(Z)])
-        if self._y_ndim == 1:
-            prediction, scale2 = prediction[:, 0], scale2[:, 0]
-        return (prediction, np.sqrt(scale2)) if return_std else prediction
+        prediction = self._correct([self._read(Z)])[0]
+        return prediction[:, 0] if self._y_ndim == 1 else prediction
 
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return ``low, high``: an interval for each row that contains its label with a given probability.
@@ -259,11 +252,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         for an output without labels.
         """
         check_level(level)
-        prediction, scale = self.predict(Z, return_std=True)
+        check_is_fitted(self)
+        prediction, scale2, _ = self._correct([self._read(Z)])
         drifts = next(iter(self._parts.values()))[2]
-        widths = [np.nan if drift is None else drift.quantile(level) for drift in drifts]
-        half = scale * (widths[0] if self._y_ndim == 1 else np.array(widths))
-        return prediction - half, prediction + half
+        half = np.sqrt(scale2) * [np.nan if drift is None else drift.quantile(level) for drift in drifts]
+        low, high = prediction - half, prediction + half
+        return (low[:, 0], high[:, 0]) if self._y_ndim == 1 else (low, high)
 
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from pyspar.core.moments import check_weights
 from pyspar.errors import warn
 from pyspar.estimators.groups import name_groups
+from pyspar.estimators.pipelines import name_regressor, split_model
 from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
 from pyspar.text import format_number, list_some
@@ -32,9 +31,6 @@ Positions = NDArray[np.intp]
 MAX_CATEGORIES = 50
 """The maximum number of features of a text column. The rarest categories share one of them."""
 MISSING_CATEGORY = "(missing)"
-MAX_DISTANCE, MAX_FACTOR, MIN_FACTOR = 10.0, 8.0, 1.0 / 30.0
-"""Labels are in another unit if their median distance from the predictions exceeds so many spreads, or if their spread
-differs by these factors. Right labels of 436 real shifts were suspected in 1 of 4,360 draws of ten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,35 +173,6 @@ def check_index(Z: Any, y: Any) -> None:
     )
 
 
-def describe_other_unit(prediction: Array, labels: Array, spread: float) -> str | None:
-    """Return what indicates that labels are in another unit than their predictions, or None.
-
-    ``spread`` is the standard deviation of the labels of the source.
-    """
-    spread = max(spread, float(np.std(prediction)))
-    distance = float(np.median(np.abs(labels - prediction)))
-    if distance > MAX_DISTANCE * spread:
-        return (
-            f"the median distance between {len(labels)} labels and their predictions is {format_number(distance)}, but "
-            f"labels of the source and predictions have a standard deviation of at most {format_number(spread)}"
-        )
-    if len(labels) < 10:
-        return None
-    middle = float(np.subtract(*np.quantile(labels, [0.75, 0.25]))) / 1.35  # one wrong label does not change it much
-    std = float(np.std(labels))
-    if middle > MAX_FACTOR * spread or std < MIN_FACTOR * spread:
-        factor = format_number((middle if middle > spread else std) / spread, 2)
-        return f"the labels vary {factor} times as much as those of the source"
-    return None
-
-
-def check_counts(sample_weight: Any, rows: int) -> Array:
-    """Return the weights of rows: finite, not negative, not all zero."""
-    if sample_weight is None:
-        return np.ones(rows)
-    return check_weights(sample_weight, rows)
-
-
 def check_model(model: Any) -> None:
     """Raise an error for a model that has no ``predict``, is a classifier or is not fitted."""
     if isinstance(model, type) or not (hasattr(model, "predict") or _is_network(model)):
@@ -261,26 +228,6 @@ def _run_network(model: Any, Z: Any, batch: int = 256) -> Array:
             part.training = mode
 
 
-def split_model(model: Any) -> tuple[Pipeline | None, Any]:
-    """Return the preprocessing of a fitted model as one Pipeline (None if it has no steps), and its regressor.
-
-    The steps of nested pipelines are joined, and a search is replaced by its best estimator.
-    """
-    steps: list[tuple[str, Any]] = []
-    while isinstance(model, (Pipeline, BaseSearchCV)):
-        if isinstance(model, BaseSearchCV):
-            model = model.best_estimator_
-        else:
-            steps += [(f"{len(steps)}.{name}", step) for name, step in model.steps[:-1]]
-            model = model.steps[-1][1]
-    return Pipeline(steps) if steps else None, model
-
-
-def name_regressor(model: Any) -> str:
-    """Return the class name of a model, or that of the regressor in a pipeline or a search."""
-    return type(split_model(model)[1]).__name__
-
-
 def count_rows(Z: Any) -> int:
     """Return the number of rows of an array, a data frame, a sparse matrix or a list."""
     if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
@@ -321,25 +268,18 @@ def compute_features(transformer: Any, Z: Any) -> Array:
     return features
 
 
-class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        self.n_features_in_ = X.shape[1]
-        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        text = np.empty(X.shape, dtype=object)
-        for j, name in enumerate(X.columns):
-            for i, value in enumerate(X[name]):
-                if isinstance(value, (list, dict, set, np.ndarray)):
-                    raise TypeError(
-                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
-                        "drop the column, or encode it with the parameter features"
-                    )
-                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
-        return text
+def as_text(frame: Any) -> Any:
+    """Return the columns of a data frame as text. Missing values of all kinds are one category."""
+    text = np.empty(frame.shape, dtype=object)
+    for j, name in enumerate(frame.columns):
+        for i, value in enumerate(frame[name]):
+            if isinstance(value, (list, dict, set, np.ndarray)):
+                raise TypeError(
+                    f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; drop "
+                    "the column, or encode it with the parameter features"
+                )
+            text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
+    return text
 
 
 def flatten_rows(Z: Any) -> Any:
@@ -361,7 +301,7 @@ def _encode_columns(Z: Any) -> Any:
     used = {*numeric, *dates}
     words = [name for name in Z.columns if name not in used]
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
-    text = Pipeline([("text", TextColumns()), ("encode", encode)])
+    text = Pipeline([("text", FunctionTransformer(as_text, feature_names_out="one-to-one")), ("encode", encode)])
     return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
 
 
@@ -378,16 +318,14 @@ def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:
     positions = {p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows}
     if unknown := [p for p in y if p not in positions]:
         raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
-    shape = max(map(np.shape, y.values()), key=len, default=())
-    labels = np.full((rows, *shape[:1]), np.nan)
-    for position, label in y.items():
-        if is_missing(label):
-            continue
-        label = [label] if shape == (1,) and np.ndim(label) == 0 else label  # numbers among arrays of one element
-        if np.shape(label) != shape:
+    values: list[Any] = [np.nan if np.ndim(label) == 0 and is_missing(label) else label for label in y.values()]
+    width = max((np.size(label) for label in values), default=1)
+    labels = np.full((rows, width) if any(map(np.ndim, values)) else rows, np.nan)
+    for position, label in zip(y, values):
+        if np.ndim(label) and np.size(label) != width:
             raise ValueError(f"{name} must have labels of one shape, got {label!r} for row {position}")
         try:
-            labels[position] = [np.nan if is_missing(value) else value for value in label] if shape else label
+            labels[position] = [np.nan if is_missing(one) else one for one in label] if np.ndim(label) else label
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must contain numbers, got {label!r} for row {position} ({error})") from None
     return labels

@@ -27,7 +27,7 @@ from pyspar.core.moments import (
 )
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import warn
-from pyspar.sources import is_batches, kind_of, moments_of, refuse_dates, refuse_large
+from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
 from pyspar.text import list_some
 
 Attributes = dict[str, Any]
@@ -171,28 +171,6 @@ def label_names_of(y: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def read_batches(batches: Any) -> Source:
-    """Validate labelled batches and compute their moments. The first batch determines the dimension of y."""
-    y_ndims: list[int] = []
-    if not is_batches(batches):
-        got = type(batches).__name__
-        raise TypeError(f"batches must be an iterable of (X, y), got {got}; for rows use fit(X, y)")
-
-    def checked_batches() -> Iterator[Any]:
-        for batch in batches:
-            if isinstance(batch, (tuple, list)) and len(batch) > 1:
-                y_ndims.append(len(np.shape(batch[1])))
-                if hasattr(batch[0], "select_dtypes") and _columns_of_text(batch[0]):
-                    refuse_dates("features", batch[0])
-                    with explain_text(batch[0]):
-                        np.asarray(batch[0], dtype=np.float64)
-            yield batch
-
-    moments = moments_of(checked_batches(), labelled=True)
-    _check_min_rows(moments, 2)
-    return Source(moments, y_ndims[0], moments.names or None)
-
-
 def _check_min_rows(moments: Moments, least: int) -> None:
     if moments.rows < least:
         raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {least} is required.")
@@ -201,7 +179,7 @@ def _check_min_rows(moments: Moments, least: int) -> None:
 def read_moments(moments: Moments, *others: Any, y_ndim: int | None = None) -> Source:
     """Validate the moments of a labelled source. By default y has one dimension if there is one output."""
     if any(value is not None for value in others):
-        raise ValueError("y, sample_weight and groups must be None for Moments, which include labels and weights")
+        raise ValueError("y, sample_weight and groups must be None for Moments and batches, which include them")
     if moments.n_outputs == 0:
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():

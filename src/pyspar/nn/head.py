@@ -20,7 +20,6 @@ from pyspar.estimators.calibration import forecast_error as forecast_source_erro
 from pyspar.estimators.calibration import refuse_training_rows
 from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
-from pyspar.estimators.labels import describe_other_unit
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
 from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows
@@ -36,6 +35,7 @@ MAX_ERROR, MAX_SLOPE = 1.5, 5.0
 MAX_MISFIT, MAX_SOURCE_LOSS = 2.0, 1.1
 """The largest ratios, without a warning, of the trained head's error on the source to that of least squares, and of the
 new head's error to the trained one's."""
+MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 CONSTANT_SHARE = 1e-3
 """Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
@@ -382,12 +382,13 @@ def _correct(
     predicted = features @ new.coef.T + new.intercept
     spread = source.spread[source.n_features :]
     for k in range(labels.shape[1] if check else 0):
-        known = np.isfinite(labels[:, k])
-        reason = describe_other_unit(predicted[known, k], labels[known, k], float(spread[k])) if known.any() else None
-        if reason:
+        distances = np.abs(labels[:, k] - predicted[:, k])
+        if np.median(distances[np.isfinite(distances)]) > MAX_DISTANCE * max(spread[k], np.std(predicted[:, k])):
             raise InputError(
-                f"target_labels are on another scale than the model's predictions{_name_output(k, spread)}: {reason}; "
-                "pass them as the model predicts them (labels= is not applied), or labels_scale='ignore'"
+                "target_labels are on another scale than the model's predictions: their median distance"
+                f"{_name_output(k, spread)} is {np.nanmedian(distances):.3g}, and the source labels have the standard "
+                f"deviation {spread[k]:.3g}; pass them as the model predicts them (labels= is not applied), or "
+                "labels_scale='ignore'"
             )
     drifts, reports = fit_outputs(features, predicted, labels, counts)
     coef, intercept = new.coef.copy(), new.intercept.copy()

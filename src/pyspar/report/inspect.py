@@ -27,11 +27,10 @@ from pyspar.estimators.labels import (
     count_rows,
     fit_features,
     is_frame,
-    name_regressor,
     read_labels,
     read_predictions,
 )
-from pyspar.estimators.pipelines import InnerRegressor, find_regressor, find_unseen, list_layers, output_names
+from pyspar.estimators.pipelines import find_regressor, find_unseen, name_regressor, output_names, split_model
 from pyspar.estimators.validation import label_names_of
 from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
 from pyspar.report.shift_report import ColumnDrift, Direction, Finding, OutputReport, Shares, ShiftReport
@@ -59,8 +58,8 @@ def inspect(
     Parameters
     ----------
     model : fitted regressor
-        A SpARRegressor or BayesSpARRegressor, also in a Pipeline, search or TransformedTargetRegressor (errors are in
-        the unit of the transformed labels); a TargetCorrection; or, with ``source``, any object with ``predict``.
+        A SpARRegressor, BayesSpARRegressor or TargetCorrection, also in a Pipeline or search; or, with ``source``, any
+        object with ``predict``.
     Z : target rows, as for ``predict``; for our regressors outside a pipeline, anything that ``adapt`` accepts
     source : pair (X, y), optional
         The rows and labels that the model was fitted on. The source RMSE is then that of cross-validation with clones
@@ -95,7 +94,7 @@ def inspect(
             "label target rows for TargetCorrection({'trained': model, 'aligned': aligned})"
         )
     check_index(Z, y)
-    if isinstance(list_layers(model)[-1], TargetCorrection):
+    if isinstance(split_model(model)[1], TargetCorrection):
         if source is not None or y is not None:
             raise InputError("a TargetCorrection already uses the target labels; pass the model and Z alone")
         return _inspect_correction(model, Z)
@@ -110,30 +109,32 @@ def inspect(
 
 def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, outputs: Any) -> ShiftReport:
     """Return the report of a SpARRegressor or BayesSpARRegressor, before and after adapting."""
-    part = find_regressor(model, Z)
-    estimator, rows = part.regressor, part.Z
-    if part.transformers and estimator._y_ndim > 1:
-        raise TypeError("inspect supports transformed labels with one dimension of y only, got two")
+    estimator, rows, preprocessing = find_regressor(model, Z)
     moments, target = estimator.moments_, estimator._target(rows, sample_weight)
     kind = "moments" if isinstance(rows, Moments) else kind_of(rows)
     features = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
-    if columns is None and (full_names := output_names(part.preprocessing)) is not None:
+    if columns is None and (full_names := output_names(preprocessing)) is not None:
         short = [name.partition("__")[2] or name for name in full_names]  # num__age is age
         columns = short if len(set(short)) == len(short) else full_names
     names, D, K = _read_names("columns", columns, features), moments.n_features, moments.n_outputs
-    label_names = ["transformed y"] if part.transformers else getattr(estimator, "label_names_", None)
-    labels = None if y is None else _read_target_labels(y, part, K, sample_weight, kind)
+    labels = None
+    if y is not None:
+        if kind not in ("rows", "sparse"):
+            raise InputError(f"y needs target rows in memory, got {type(rows).__name__} as Z; pass the rows")
+        labels = read_labels(y, count_rows(rows), "inspect", "target y", outputs=K)[0]
+        if sample_weight is not None:
+            labels = np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
     with collect_warnings():  # the findings report the same problems
         models = estimator._before_adapting(), copy.copy(estimator).adapt(target)
     in_memory = kind in ("rows", "sparse")
     predictions = [np.asarray(one.predict(rows)).reshape(-1, K) if in_memory else None for one in models]
     forecasts = [_as_list(one.expected_rmse(target)) for one in models]
-    drift, unseen = compare_columns(moments, target, names), find_unseen(part.preprocessing, Z, sample_weight)
+    drift, unseen = compare_columns(moments, target, names), find_unseen(preprocessing, Z, sample_weight)
     is_new = all(column.is_constant for column in drift)  # nothing of the target occurs in the source
     outside = 1.0 if is_new else _outside_share(models[1], moments.spread[:D])
     on_target = Target(target.weight, measure_separation(moments, target), drift, outside, unseen)
     label_range, reports = getattr(estimator, "label_range_", None), []
-    for k, name in enumerate(_read_names("outputs", outputs, label_names, K)):
+    for k, name in enumerate(_read_names("outputs", outputs, getattr(estimator, "label_names_", None), K)):
         candidates = [
             Candidate(f"{type(one).__name__} {when}", f[k], f[k].model_rmse, None if p is None else p[:, k], one)
             for one, f, p, when in zip(models, forecasts, predictions, ("as fitted", "adapted"), strict=True)
@@ -146,9 +147,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
             details |= {"responsible": _share_drift(on_target), "responsible_for": "shift"}
         report = judge_output(
             name, candidates, source, on_target, labels=None if labels is None else labels[:, k],
-            rows=rows if kind == "rows" and K == 1 and not part.transformers else None,
-            new_groups=estimator._group_rmse is not None,
-            is_transformed=bool(part.transformers), **details,
+            rows=rows if kind == "rows" and K == 1 else None, new_groups=estimator._group_rmse is not None, **details,
         )  # fmt: skip
         reports.append(report)
     return _join(type(estimator).__name__, reports, on_target, moments.weight)
@@ -237,7 +236,6 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
             labels=None if labels is None else labels[:, k],
             rows=Z if source_y.ndim == 1 and not hasattr(Z, "tocsr") else None,
             responsible=_share_drift(on_target), responsible_for="shift", new_groups=groups is not None,
-            is_transformed=False,
         )  # fmt: skip
         reports.append(report)
     further = [] if can_refit else [Finding("SPAR021", "warning", {"model": method})]
@@ -263,12 +261,12 @@ def encode_rows(X: Any, Z: Any, columns: Any = None) -> tuple[Moments, Moments, 
 
 def _inspect_correction(model: Any, Z: Any) -> ShiftReport:
     """Return the report of a TargetCorrection: its own forecast, and that without the correction."""
-    correction, part = list_layers(model)[-1], find_regressor(model, Z)
-    forecasts, drifts = _as_list(correction.expected_rmse(part.Z)), _as_list(correction.drift_)
+    correction, rows, _ = find_regressor(model, Z)
+    forecasts, drifts = _as_list(correction.expected_rmse(rows)), _as_list(correction.drift_)
     names, method = _read_names("outputs", None, None, len(forecasts)), name_regressor(correction.model_)
     known = [of for of in zip(names, forecasts, drifts, strict=True) if of[1] is not None]  # outputs with labels
     outputs = [judge_correction(method, *of) for of in known]
-    return ShiftReport.of(method, outputs, n_source=math.nan, n_target=count_rows(part.Z), separation=None)
+    return ShiftReport.of(method, outputs, n_source=math.nan, n_target=count_rows(rows), separation=None)
 
 
 def _join(model: str, outputs: list[OutputReport], target: Target, n_source: float, *further: Finding) -> ShiftReport:
@@ -333,20 +331,6 @@ def _read_names(parameter: str, names: Sequence[str] | None, default: Any, n_out
         got = repr(names) if isinstance(names, str) else len(names)
         raise InputError(f"{parameter} must be a sequence of {len(default)} names, got {got}")
     return tuple(map(str, names))
-
-
-def _read_target_labels(y: Any, part: InnerRegressor, n_outputs: int, sample_weight: Any, kind: str) -> Matrix:
-    """Return the labels of target rows (m, K) in the regressor's units, NaN where unknown or of weight zero."""
-    if kind not in ("rows", "sparse"):
-        raise InputError(f"y needs target rows in memory, got {type(part.Z).__name__} as Z; pass the rows")
-    labels = read_labels(y, count_rows(part.Z), "inspect", "target y", outputs=n_outputs)[0]
-    if part.transformers:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            transformed = part.from_labels(labels)
-        if bad := np.flatnonzero((np.isfinite(labels) & ~np.isfinite(transformed)).any(axis=1)).tolist():
-            raise InputError(f"y must have labels that can be transformed, got {labels[bad[0]]} in row {bad[0]}")
-        labels = transformed
-    return labels if sample_weight is None else np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
 
 
 def _as_list(values: Any) -> list[Any]:

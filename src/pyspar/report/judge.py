@@ -226,8 +226,8 @@ def judge_output(
         numbers["responsible"] = ()  # the labels show no increase
     mild: dict[Outcome, Severity] = {"no-shift": "info", "unverified": "warning"}
     severity = mild.get(outcome, "warning" if outcome == "hurts" and harm < SERIOUS_RATIO else "serious")
-    if is_confirmed:  # a small error of a transformed label may be a large one of the label
-        severity = "info" if context["is_transformed"] else "good"
+    if is_confirmed:
+        severity = "good"
     codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
     if model.predictions is not None and len(far := source.find_implausible(model.predictions)):

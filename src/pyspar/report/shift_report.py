@@ -347,12 +347,11 @@ def _expect(rmse: float, interval: Interval | None) -> str:
 
 
 def _compare(n: Mapping[str, Any]) -> str:
-    """Return the comparison of an error with that on the source, and the unit of both if it is not that of y."""
-    unit = ", in the unit of the transformed label" * n["is_transformed"]
+    """Return the comparison of an error with that on the source."""
     if n.get("is_rounding"):
-        return f"which is rounding{unit}"
+        return "which is rounding"
     times = "equal to" if abs(n["ratio"] - 1.0) < 0.005 else f"{format_number(n['ratio'])} times"
-    return f"{times} the {format_number(n['source_rmse'])} on the source{' (new groups)' * n['new_groups']}{unit}"
+    return f"{times} the {format_number(n['source_rmse'])} on the source{' (new groups)' * n['new_groups']}"
 
 
 def _blame(responsible: Shares, what: str) -> str:
