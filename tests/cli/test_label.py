@@ -134,16 +134,6 @@ def test_reformatted_numbers_are_the_same_cells(spar, chosen):
     assert result.exit_code == 0, result.output
 
 
-def test_a_saved_model_chooses_the_rows_of_its_source(spar, files, source, target, tmp_path):
-    paths, model = files(source, target.drop(columns="price")), tmp_path / "m.skops"
-    assert spar("adapt", *paths, *HOME, "--save-model", model).exit_code == 0
-    rows = [json.loads(spar("label", first, paths[1], *more, "--id", "home", "--json").stdout)["label_rows"]
-            for first, more in ((paths[0], ("--label", "price")), (model, ()))]  # fmt: skip
-    assert rows[0] == rows[1]
-    assert rows[0][0]["name"].startswith("home 0")
-    assert spar("label", model, paths[1], "--drop", "area").exit_code == 2
-
-
 def test_labelled_rows_are_not_chosen_again_and_groups_are_spread(spar, files, source, target):
     target.loc[::2, "price"] = None
     target = target.assign(who=[f"g{row % 4}" for row in range(80)])

@@ -36,7 +36,6 @@ def _option(type_: Any, help: str, *names: str, **settings: Any) -> Any:
 
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.")]
-ModelOrSource = Annotated[Path, typer.Argument(metavar="MODEL_OR_SOURCE", help="A saved model, or labelled rows.")]
 Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels.")]
 Label = _option(str | None, "The label column; for .npy also its number, such as -1.")
 Identity = _option(str | None, "A column with the ids of the rows. It is not used as a feature.", "--id")
@@ -161,7 +160,7 @@ def inspect(
     epilog="Example: spar label homes-2019.csv homes-2024.csv --label price --rows 10 -o to_label.csv",
 )
 def label(
-    source: ModelOrSource, target: Target, label: Label = None, rows: RowsToLabel = 10, output: LabelOutput = None,
+    source: Source, target: Target, label: Label = None, rows: RowsToLabel = 10, output: LabelOutput = None,
     identity: Identity = None, drop: Drop = None, category: Category = None, groups: TargetGroups = None,
     labels: Labels = None, sep: Sep = None, decimal: Decimal = None, na: Na = None, bad_cells: Cells = BadCells.stop,
     drop_unlabelled: Unlabelled = False, json: Json = False, debug: Debug = False,

@@ -115,15 +115,12 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
 
 
 def label(request: Request, *, rows: int, output: Path | None) -> Result:
-    """Choose rows of the target to label, for a source or a saved model, and write them."""
+    """Choose rows of the target to label, and write them."""
     files.check_output(output, "--output", (".csv", ".tsv", ".parquet"), request)
-    if request.source.suffix.lower() == ".skops":
-        inputs, model = files.load_for_model(load(request.source), request)
-    else:
-        inputs = files.load_inputs(request)
-        model = None if inputs.is_streamed else adapt_model(fit(inputs, "bayes", None), inputs)
-    if model is None:
+    inputs = files.load_inputs(request)
+    if inputs.is_streamed:
         raise InputError("spar label needs the rows in memory; pass fewer rows")
+    model = adapt_model(fit(inputs, "bayes", None), inputs)
     target = Table(inputs.target, inputs.target_cells)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):

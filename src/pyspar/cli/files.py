@@ -501,7 +501,7 @@ def scale_moments(moments: Moments, mean: Any, scale: Any) -> Moments:
 
 
 def open_for_model(
-    model: Any, path: Path, options: ReadOptions, others: Sequence[str], role: str = "file"
+    model: Any, path: Path, options: ReadOptions, others: Sequence[str]
 ) -> tuple[RowFile, TableColumns, Any]:
     """Open a file as the source of a saved model was read; return it, its columns, and the model of their features.
 
@@ -510,9 +510,9 @@ def open_for_model(
     columns = model.steps[0][1] if isinstance(model, Pipeline) else None
     if isinstance(columns, TableColumns):
         merged: Any = (new or old for new, old in zip(options, columns.options))
-        file, model = open_rows(path, ReadOptions(*merged), role), model[-1]
+        file, model = open_rows(path, ReadOptions(*merged)), model[-1]
     else:
-        file = open_rows(path, options, role)
+        file = open_rows(path, options)
         names = list(map(str, getattr(model, "feature_names_in_", [name for name in file.names if name not in others])))
         check_features(dict.fromkeys(names, ""), file.names, file.where, "model")
         kinds = {name: "number" if kind == "empty" else kind for name, kind in first_kinds(file, names).items()}
@@ -520,22 +520,6 @@ def open_for_model(
         columns.fills_ = {}
     check_features(columns.kinds, file.names, file.where, "model")
     return file, columns, model
-
-
-def load_for_model(model: Any, request: Request) -> tuple[Inputs, Any]:
-    """Read the target of a saved model; return it, and the model of its features."""
-    if request.drop or request.category or request.drop_unlabelled:
-        raise InputError("--drop, --category and --drop-unlabelled are not available with a saved model")
-    others = [name for name in (request.label, request.identity) if name is not None]
-    file, columns, inner = open_for_model(model, request.target, request.options, others, "target")
-    label = request.label or columns.label
-    if not label:
-        raise InputError(f"{str(request.source)!r} does not store the name of its label; add --label")
-    check_column(request.identity, "--id", file.names, file.where)
-    target = read_table(file)
-    Z, notes = convert(target, columns.kinds, impute=request.impute)
-    rest = {"labels": _target_labels(target, label, request, notes), "target_cells": target.cells, "notes": notes}
-    return Inputs(request, label, columns, None, file, 0, len(Z), None, None, columns.transform(Z), **rest), inner
 
 
 def check_output(path: Path | None, option: str, suffixes: Sequence[str], request: Request) -> None:

@@ -285,15 +285,13 @@ def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, e
         squares, V = np.linalg.eigh(unit)
         weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
         factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
-    lengths[constant] = 0.0
-    return _assemble_root(factor, unit, product[0, 0], shift + middle, lengths), is_centred
+    return _assemble_root(factor, unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths)), is_centred
 
 
 def root_of_product(product: Matrix, shift: Vector) -> Matrix:
     """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
     lengths, unit, middle, constant, _ = _unit_scatter(product, shift)
-    lengths[constant] = 0.0
-    return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, lengths)
+    return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths))
 
 
 def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, Mask, bool]:

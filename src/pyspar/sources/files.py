@@ -169,13 +169,10 @@ def _open_parquet(path: Path, options: ReadOptions, where: str) -> Opened:
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         rows = max(1, BATCH_BYTES // (8 * len(columns)))
-        buffer = min(
-            1 << 17, max(4096, BATCH_BYTES // len(columns))
-        )  # without a buffer, whole row groups are in memory
+        buffer = min(1 << 17, max(4096, BATCH_BYTES // len(columns)))  # without it, whole row groups are in memory
         for file in files:
-            for batch in open_file(file, pre_buffer=False, buffer_size=buffer).iter_batches(
-                rows, columns=list(columns)
-            ):
+            opened = open_file(file, pre_buffer=False, buffer_size=buffer)
+            for batch in opened.iter_batches(rows, columns=list(columns)):
                 batch.validate(full=True)  # Arrow does not check the encoding of text before
                 yield batch.select(list(columns))
 
