@@ -29,12 +29,10 @@ def hide(y, n):
     return np.where(np.arange(len(y)) < n, y, np.nan)
 
 
-def test_labels_can_be_given_in_three_forms(shifted):
+def test_labels_can_be_given_in_two_forms(shifted):
     model, Z, y = shifted
     by_nan = TargetCorrection(model).fit(Z, hide(y, 10)).predict(Z)
-    by_parts = TargetCorrection(model).fit(Z[:10], y[:10], unlabelled=Z[10:]).predict(Z)
     by_position = TargetCorrection(model).fit(Z, {i: y[i] for i in range(10)}).predict(Z)
-    np.testing.assert_allclose(by_parts, by_nan)
     np.testing.assert_array_equal(by_position, by_nan)
 
 
@@ -58,7 +56,7 @@ def test_an_unfitted_or_unsuitable_model_is_refused(shifted):
     [
         (lambda y: hide(y, 2), ["2 sample", "3"]),
         (lambda y: hide(y, 0), ["0 sample"]),
-        (lambda y: y[:150], ["200", "150", "unlabelled"]),
+        (lambda y: y[:150], ["200", "150", "position"]),
         (lambda y: {3: 1.0, 200: 2.0, "a": 1.0}, ["200", "'a'", "199"]),
         (lambda y: np.where(np.arange(200) == 5, np.inf, y), ["infinity"]),
         (lambda y: np.column_stack([y, y]), ["1 output", "2"]),
@@ -189,7 +187,7 @@ def test_candidates_are_averaged_by_their_evidence():
     np.testing.assert_allclose(fixed.predict(Z), expected)
     low, high = fixed.predict_interval(Z)
     assert 0.8 < np.mean((low <= y) & (y <= high)) <= 1.0
-    error = np.sqrt(np.mean(fixed._correct([Z])[1]))
+    error = np.sqrt(np.mean(fixed._correct(Z)[1]))
     assert fixed.expected_rmse().rmse == pytest.approx(error)
     assert fixed.expected_rmse(Z).rmse == pytest.approx(error)
     assert fixed.expected_rmse().interval95[0] < fixed.expected_rmse().interval80[0] < error
@@ -376,16 +374,6 @@ def test_labels_with_another_index_than_the_rows_are_refused(use):
         use(model, rows, y[::-1])
     for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
         use(model, Z, labels)
-
-
-def test_keys_that_are_positions_and_index_labels_cause_a_warning(shifted):
-    model, Z, y = shifted
-    labels = {row: y[row] for row in range(10)}
-    reversed_rows = pd.DataFrame(Z).set_axis(range(199, -1, -1))
-    with pytest.warns(SparWarning, match="positions"):
-        TargetCorrection(model).fit(reversed_rows, labels)
-    for index in (range(200), range(5, 205)):
-        TargetCorrection(model).fit(pd.DataFrame(Z).set_axis(index), labels)
 
 
 def test_labels_that_are_the_predictions_cause_a_warning(shifted):

@@ -50,7 +50,7 @@ def test_polars_gives_the_numbers_of_pandas_throughout(frames):
         inspection = inspect(pipe, Z2, y=convert(pd.Series(labels)))
         any_regressor = inspect(pipe, Z2, source=(X2, convert(y)))
         fixed = TargetCorrection(pipe).fit(Z2, labels)
-        encoded = TargetCorrection(Constant()).fit(Z2[:30], labels[:30], unlabelled=Z2[30:])
+        encoded = TargetCorrection(Constant()).fit(Z2, np.where(np.arange(60) < 30, labels, np.nan))
         results.append(
             {
                 "predictions": [model.predict(Z2) for model in (adapted, fixed, encoded)],
@@ -87,7 +87,7 @@ def test_polars_needs_no_pandas(frames, monkeypatch):
     assert adapt_pipeline(pipe, Z).predict(Z).shape == (60,)
     assert {column.name for column in inspect(pipe, Z, source=(X, y)).columns} == {"a", "b", "k"}
     assert inspect(pipe, Z).n_target == 60
-    assert TargetCorrection(Constant()).fit(Z[:30], labels[:30], unlabelled=Z[30:]).predict(Z).shape == (60,)
+    assert TargetCorrection(Constant()).fit(Z, np.where(np.arange(60) < 30, labels, np.nan)).predict(Z).shape == (60,)
     assert len(rows_to_label(pipe, Z, 3)) == 3
 
 
@@ -98,7 +98,7 @@ def test_the_names_of_polars_columns_are_checked(frames):
     for call in (est.adapt, est.predict, est.predict_interval, est.expected_rmse):
         with pytest.raises(ValueError, match="q"):
             call(pl.from_pandas(Z[["a", "b"]]).rename({"b": "q"}))
-    with pytest.raises(ValueError, match=r"got text in 'k'"):
+    with pytest.raises(ValueError, match="got text"):
         BayesSpARRegressor().fit(pl.from_pandas(X), y)
 
 

@@ -191,7 +191,7 @@ def solve_correction(problem: Problem) -> dict[str, np.ndarray]:
     model.fit(data["X"], data["y"])
     _, known = make_target_labels(problem.seed, data["Z"], int(options["n"]))
     corrected = TargetCorrection(model).fit(data["Z"], known)
-    prediction, square, _ = corrected._correct([data["Z"][:PROBES]])
+    prediction, square, _ = corrected._correct(data["Z"][:PROBES])
     rmse = np.atleast_1d(float(corrected.expected_rmse()))
     return {"prediction": prediction[:, 0], "scale": np.sqrt(square[:, 0]), "rmse": rmse}
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.validation import compare_columns
 from pyspar.text import list_some
 
 CONSTANT_SHARE = 1e-12
@@ -115,20 +116,10 @@ class ColumnStatistics:
 
     def check_columns(self, other: ColumnStatistics, role: str, of: str) -> None:
         """Raise InputError if the columns differ from those of other rows."""
-        if self.names and other.names and self.names != other.names:
-            missing = [name for name in other.names if name not in set(self.names)]
-            extra = [name for name in self.names if name not in set(other.names)]
-            if missing or extra:
-                raise InputError(f"the {role} lacks {list_some(missing)} of {of} and adds {list_some(extra)}")
-            raise InputError(f"the {role} has the columns of {of} in another order; use {list_some(other.names)}")
-        d, expected = len(self.mean), len(other.mean)
-        if d != expected:
-            raise InputError(
-                f"the {role} has {d} columns, {of} has {expected}; pass the same columns, without the label"
-            )
+        compare_columns(other.names, len(other.mean), self.names, len(self.mean), role, of)
         is_mixed = np.isnan(self.known) != np.isnan(other.known)
         if is_mixed.any():
-            raise InputError(f"{self._names(is_mixed)} must be numeric in the {role} and {of} or in none; convert them")
+            raise InputError(f"{self._names(is_mixed)} must be numeric in {role} and {of} or in none; convert them")
 
     def _names(self, chosen: Any) -> str:
         return list_some(self.names[i] if self.names else f"column {i}" for i in np.flatnonzero(chosen))
@@ -171,7 +162,7 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         """Read the target, in the same forms as the source."""
         check_is_fitted(self)
         target = ColumnStatistics.of(Z, "target")
-        target.check_columns(self.source_, "target", "the source")
+        target.check_columns(self.source_, "the target", "the source")
         target.check("target")
         source = self.source_
         with np.errstate(invalid="ignore"):

@@ -273,7 +273,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         """Warn about limitations of the source and about row weights."""
         if weights:
             validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_limited(self._fit)
+        validation.warn_if_exact(self._fit)
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from math import nan
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
+from pyspar.core.forecast import Forecast
 from pyspar.core.moments import check_weights
 from pyspar.errors import collect_warnings, warn
 from pyspar.estimators.labels import (
@@ -72,29 +74,18 @@ class TargetDrift:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class LabelForecast:
-    """The expected error of a corrected model on its target, for one output. ``float(forecast)`` is the RMSE.
+@dataclass(frozen=True, repr=False)
+class LabelForecast(Forecast):
+    """The expected error of a corrected model on its target, for one output.
 
     The intervals contain the error with probability 80 % and 95 % if the drift follows the model. The labels may have
     heavier tails than normal noise.
     """
 
-    name: str
-    rmse: float
-    interval80: tuple[float, float]
-    interval95: tuple[float, float]
-    variance: float  # the part of the expected squared error from the uncertainty of the correction
-    noise: float  # the part from the noise of the labels
-    rmse_uncorrected: float
-    n_labels: float  # by ``sample_weight``
-
-    def __float__(self) -> float:
-        return self.rmse
-
-    def __repr__(self) -> str:
-        numbers = (format_number(number) for number in (self.rmse, *self.interval80, *self.interval95))
-        return "LabelForecast({}: RMSE {}; 80 %: {} to {}; 95 %: {} to {})".format(self.name, *numbers)
+    variance: float = nan  # the part of the expected squared error from the uncertainty of the correction
+    noise: float = nan  # the part from the noise of the labels
+    rmse_uncorrected: float = nan
+    n_labels: float = 0.0  # by ``sample_weight``
 
 
 @dataclass(frozen=True)
@@ -187,12 +178,14 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def __sklearn_clone__(self) -> Any:
         return clone_without(self, "model")
 
-    def fit(self, Z: Any, y: Any, sample_weight: Any = None, *, unlabelled: Any = None) -> Self:
+    def fit(self, Z: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose a candidate and fit its correction to a target with some known labels.
 
         Parameters
         ----------
         Z : array or data frame of shape (m, D)
+            All rows of the target, also those without a label. They determine its means and spreads, and the expected
+            error.
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``, or
             ``{3: [1.7, nan]}`` with several outputs. Labels are matched to rows by position. If Z and y have a pandas
@@ -200,28 +193,22 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         sample_weight : array of shape (m,), optional
             Counts of rows: a weight of 2 is the same as two copies of the row. Weights of which only the ratios matter,
             such as inverse probabilities, must be divided by their mean.
-        unlabelled : array or data frame, optional
-            More rows of the target. All rows of the target determine its means and spreads, and the expected error.
         """
         models = self._models()
         check_boolean("smooth", self.smooth)
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
-        blocks = [new._read(Z, reset=True)]
-        labels, new._y_ndim = read_labels(y, len(blocks[0]), type(self).__name__)
+        rows = new._read(Z, reset=True)
+        labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
-        if unlabelled is not None:
-            blocks.append(new._read(unlabelled))
-            labels = np.vstack([labels, np.full((len(blocks[1]), labels.shape[1]), np.nan)])
-            counts = np.append(counts, np.ones(len(blocks[1])))
-        predictions = _predict_all(models, blocks, labels.shape[1])
+        predictions = _predict_all(models, rows, labels.shape[1])
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
         candidates, new.chosen_ = compare_candidates(predictions, labels, counts)
         weights = _common_weights(predictions, labels, counts)
         fits, evidence = {}, {}
         for name, model in models.items():
-            transformer = fit_features(self.features, model, blocks)
-            features = np.vstack([compute_features(transformer, block) for block in blocks])
+            transformer = fit_features(self.features, model, rows)
+            features = compute_features(transformer, rows)
             with nullcontext() if name == new.chosen_ else collect_warnings():
                 drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
             fits[name] = model, transformer, drifts
@@ -234,7 +221,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
         new._between = np.zeros(labels.shape[1])
         if len(new._parts) > 1:
-            new._between = np.average(new._correct(blocks)[2], axis=0, weights=counts)
+            new._between = np.average(new._correct(rows)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
@@ -242,7 +229,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def predict(self, Z: Any) -> Any:
         """Predict with the corrected model, in the shape (m,), or (m, K) if y had two dimensions."""
         check_is_fitted(self)
-        prediction = self._correct([self._read(Z)])[0]
+        prediction = self._correct(self._read(Z))[0]
         return prediction[:, 0] if self._y_ndim == 1 else prediction
 
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
@@ -253,7 +240,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_level(level)
         check_is_fitted(self)
-        prediction, scale2, _ = self._correct([self._read(Z)])
+        prediction, scale2, _ = self._correct(self._read(Z))
         drifts = next(iter(self._parts.values()))[2]
         half = np.sqrt(scale2) * [np.nan if drift is None else drift.quantile(level) for drift in drifts]
         low, high = prediction - half, prediction + half
@@ -267,7 +254,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
-        between = self._between if rows is None else self._correct([rows])[2].mean(axis=0)
+        between = self._between if rows is None else self._correct(rows)[2].mean(axis=0)
         found: list[list[tuple[float, LabelForecast]]] = [[] for _ in between]
         for name, (model, transformer, drifts) in self._parts.items():
             for k, drift in enumerate(drifts):
@@ -280,12 +267,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         forecasts = [_average_forecasts(parts, between[k]) if parts else None for k, parts in enumerate(found)]
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
-    def _correct(self, blocks: list[Any]) -> tuple[Array, Array, Array]:
+    def _correct(self, rows: Any) -> tuple[Array, Array, Array]:
         """Return predictions, squared scales and the variance between the candidates, each of shape (m, K)."""
         means, squares = [], []
         for model, transformer, drifts in self._parts.values():
-            features = np.vstack([compute_features(transformer, Z) for Z in blocks])
-            mean = np.vstack([read_predictions(model, Z, len(Z), len(drifts)) for Z in blocks])
+            features = compute_features(transformer, rows)
+            mean = read_predictions(model, rows, len(rows), len(drifts)).copy()
             scale = np.full_like(mean, np.nan)
             for k, drift in enumerate(drifts):
                 if drift is not None:
@@ -427,17 +414,15 @@ def forecast_error(drift: Drift, name: str) -> LabelForecast:
     square = variance + drift.noise2
     before = float(np.sqrt(square + float(drift.mean @ drift.moment @ drift.mean)))
     return LabelForecast(
-        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]), variance,
-        drift.noise2, before, drift.n_labels,
+        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]),
+        variance=variance, noise=drift.noise2, rmse_uncorrected=before, n_labels=drift.n_labels,
     )  # fmt: skip
 
 
-def _predict_all(models: dict[str, Any], blocks: list[Any], outputs: int) -> dict[str, Array]:
-    """Return the predictions of all candidates for all rows."""
+def _predict_all(models: dict[str, Any], rows: Any, outputs: int) -> dict[str, Array]:
+    """Return the predictions of all candidates."""
     only = outputs if len(models) == 1 else None
-    predictions = {
-        name: np.vstack([read_predictions(model, Z, len(Z), only) for Z in blocks]) for name, model in models.items()
-    }
+    predictions = {name: read_predictions(model, rows, len(rows), only) for name, model in models.items()}
     widths = {name: values.shape[1] for name, values in predictions.items()}
     if len(set(widths.values())) > 1:
         raise ValueError(f"all candidates must have the same number of outputs, got {widths}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from pyspar.errors import warn
 from pyspar.estimators.groups import name_groups
 from pyspar.estimators.pipelines import name_regressor, split_model
 from pyspar.estimators.validation import is_missing
@@ -133,10 +132,9 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must contain numbers, or NaN where a label is unknown ({error})") from None
     if len(labels) != rows:
-        others = "if Z has only the labelled rows, pass the others as unlabelled=, or " if name == "y" else ""
         raise ValueError(
             f"{name} must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; "
-            f"{others}pass {name} as {{row position: label}}"
+            f"pass {name} as {{row position: label}}"
         )
     if np.isinf(labels).any():
         raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
@@ -148,7 +146,7 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
 
 
 def check_index(Z: Any, y: Any) -> None:
-    """Raise ValueError if rows and labels have a pandas index and disagree. Warn if keys of y may be index labels.
+    """Raise ValueError if rows and labels have a pandas index and disagree.
 
     The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
     """
@@ -157,11 +155,6 @@ def check_index(Z: Any, y: Any) -> None:
     if type(index).__module__.partition(".")[0] != "pandas":
         return
     count = import_module("pandas").RangeIndex
-    if isinstance(y, Mapping) and y and not index.equals(count(len(index))) and set(y) <= set(index):
-        warn(
-            "the keys of y are row positions, but all of them are also index labels of Z. If index labels are meant, "
-            "pass pd.Series(y).reindex(Z.index).",
-        )
     if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
         return
     if set(index) != set(own) and any(labels.equals(count(len(labels))) for labels in (index, own)):
@@ -240,10 +233,9 @@ def is_frame(Z: Any) -> bool:
     return hasattr(Z, "columns") and hasattr(Z, "dtypes")
 
 
-def fit_features(features: Any, model: Any, blocks: list[Any]) -> Any:
+def fit_features(features: Any, model: Any, rows: Any) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
     steps, _ = split_model(model)
-    rows = _stack(blocks)
     if features is None and steps is not None:
         impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(rows))
         return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
@@ -268,18 +260,25 @@ def compute_features(transformer: Any, Z: Any) -> Array:
     return features
 
 
-def as_text(frame: Any) -> Any:
-    """Return the columns of a data frame as text. Missing values of all kinds are one category."""
-    text = np.empty(frame.shape, dtype=object)
-    for j, name in enumerate(frame.columns):
-        for i, value in enumerate(frame[name]):
-            if isinstance(value, (list, dict, set, np.ndarray)):
-                raise TypeError(
-                    f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; drop "
-                    "the column, or encode it with the parameter features"
-                )
-            text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
-    return text
+class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self.n_features_in_ = X.shape[1]
+        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        text = np.empty(X.shape, dtype=object)
+        for j, name in enumerate(X.columns):
+            for i, value in enumerate(X[name]):
+                if isinstance(value, (list, dict, set, np.ndarray)):
+                    raise TypeError(
+                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
+                        "drop the column, or encode it with the parameter features"
+                    )
+                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
+        return text
 
 
 def flatten_rows(Z: Any) -> Any:
@@ -301,16 +300,8 @@ def _encode_columns(Z: Any) -> Any:
     used = {*numeric, *dates}
     words = [name for name in Z.columns if name not in used]
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
-    text = Pipeline([("text", FunctionTransformer(as_text, feature_names_out="one-to-one")), ("encode", encode)])
+    text = Pipeline([("text", TextColumns()), ("encode", encode)])
     return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
-
-
-def _stack(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    if hasattr(blocks[0], "select_dtypes"):
-        return import_module("pandas").concat(blocks, ignore_index=True)
-    return import_module("polars").concat(blocks) if is_frame(blocks[0]) else np.concatenate(blocks)
 
 
 def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:

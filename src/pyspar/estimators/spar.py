@@ -26,7 +26,15 @@ from pyspar.core.regression import (
 )
 from pyspar.core.spectrum import Eigen
 from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.validation import Attributes, Confidence, Source, clone_without, linear_weights, per_output
+from pyspar.estimators.validation import (
+    CONFIDENCE,
+    Attributes,
+    Source,
+    clone_without,
+    in_columns,
+    linear_weights,
+    per_output,
+)
 from pyspar.text import list_some
 
 
@@ -76,7 +84,7 @@ class SpARRegressor(AdaptableRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Confidence()],
+        "alpha": [CONFIDENCE],
         "fit_intercept": ["boolean"],
         "noise": [StrOptions({"mle", "unbiased", "exact"})],
     }
@@ -165,7 +173,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior_scale": [StrOptions({"max", "source", "equal"})],
         "centre": "no_validation",
-        "alpha": [Confidence(), None],
+        "alpha": [CONFIDENCE, None],
         "fit_intercept": ["boolean"],
     }
     units_: Vector
@@ -229,36 +237,30 @@ def _posterior_weights(fit: RidgePosterior, correction: Matrix, y_ndim: int) -> 
 
 def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
     """Validate the parameter ``centre``, and return its weights (D, K) and intercepts (K,); zeros for None."""
-    d, k, names = source.moments.n_features, source.moments.n_outputs, source.names
+    d, k = source.moments.n_features, source.moments.n_outputs
     if centre is None:
         return np.zeros((d, k)), np.zeros(k)
-    weights, offset, own_names = centre, 0.0, centre.index if hasattr(centre, "reindex") else None
-    if hasattr(centre, "predict"):
-        if not hasattr(centre, "coef_"):
-            raise ValueError(
-                f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or "
-                "pass an array of weights; in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator, because "
-                "scikit-learn clones the grid's values"
-            )
-        weights, offset = centre.coef_, getattr(centre, "intercept_", 0.0)
-        own_names = getattr(centre, "feature_names_in_", None)
-    if own_names is not None and names is not None and list(own_names) != list(names):
+    if hasattr(centre, "predict") and not hasattr(centre, "coef_"):
         raise ValueError(
-            f"centre must have the source's columns in the same order, got {list_some(own_names)} for "
-            f"{list_some(names)}; refit the model, or reorder the weights"
+            f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or pass "
+            "weights; in a parameter grid, which is cloned, wrap it in sklearn.frozen.FrozenEstimator"
+        )
+    names = getattr(centre, "feature_names_in_", None)
+    if names is not None and source.names is not None and list(names) != list(source.names):
+        raise ValueError(
+            f"centre must have the source's columns in the same order, got {list_some(names)} for "
+            f"{list_some(source.names)}; refit the model, or reorder the weights"
         )
     try:
-        coef, intercept = np.asarray(weights, dtype=np.float64), np.asarray(offset, dtype=np.float64)
+        coef = np.asarray(getattr(centre, "coef_", centre), dtype=np.float64)
+        coef, intercept = in_columns(coef, getattr(centre, "intercept_", 0.0))
     except (TypeError, ValueError) as error:
         raise ValueError(f"centre must contain numbers, got {type(centre).__name__}: {error}") from None
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError("centre must be finite, got NaN or infinity in its weights or intercept")
-    columns = coef[:, None] if coef.ndim == 1 else coef.T
-    if columns.shape != (d, k):
+    if coef.shape != (d, k):
         raise ValueError(
             f"centre must have one weight for each of {d} features and one row for each of {k} outputs, got shape "
-            f"{coef.shape}"
+            f"{coef.T.shape}"
         )
-    if intercept.size not in (1, k):
-        raise ValueError(f"centre must have one intercept, or one per output ({k}), got {intercept.size}")
-    return np.array(columns), np.array(np.broadcast_to(intercept.reshape(-1), (k,)))
+    return np.array(coef), np.array(intercept)

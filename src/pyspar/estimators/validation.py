@@ -21,12 +21,11 @@ from pyspar.core.moments import (
     Moments,
     Vector,
     column_names,
-    column_norms,
     measured_eps,
     refuse_masked,
 )
 from pyspar.core.regression import Fit, OLSFit
-from pyspar.errors import warn
+from pyspar.errors import InputError, warn
 from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
 from pyspar.text import list_some
 
@@ -34,8 +33,7 @@ Attributes = dict[str, Any]
 """Fitted attributes by name, computed but not yet set."""
 READ_OPTIONS: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
 
-SMALLEST_SIZE = 1e-13
-"""Features below this share of the largest feature are too small for float64."""
+CONFIDENCE = Interval(Real, 0.0, 1.0, closed="both")  # of the parameter ``alpha``
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
 
@@ -73,19 +71,6 @@ def clone_without(estimator: Any, name: str) -> Any:
     return new
 
 
-class Confidence(Interval):  # type: ignore[misc]  # sklearn is untyped
-    """The constraint of the parameter ``alpha``: a real number from 0 to 1. Unlike ``Interval`` it excludes bool."""
-
-    def __init__(self) -> None:
-        super().__init__(Real, 0.0, 1.0, closed="both")
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return is_number(val) and 0.0 <= float(val) <= 1.0
-
-    def __str__(self) -> str:
-        return "a confidence in [0, 1] (the paper uses 0.999)"
-
-
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number. A bool is not."""
     return isinstance(value, Real) and not isinstance(value, bool)
@@ -106,8 +91,8 @@ def is_missing(value: Any) -> bool:
 
 def check_alpha(alpha: Any) -> None:
     """Raise ValueError for a confidence outside [0, 1]."""
-    if not Confidence().is_satisfied_by(alpha):
-        raise ValueError(f"alpha must be {Confidence()}, got {alpha!r}")
+    if not CONFIDENCE.is_satisfied_by(alpha):
+        raise ValueError(f"alpha must be {CONFIDENCE}, got {alpha!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -254,22 +239,22 @@ def read_dense_rows(estimator: Any, X: Any) -> Matrix:
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
     """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
-    fitted, expected = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
-    if fitted is not None and names and list(fitted) != list(names):
-        known, given = set(fitted), set(names)
-        missing, extra = [name for name in fitted if name not in given], [name for name in names if name not in known]
-        if missing or extra:
-            raise ValueError(
-                f"{role} has {width} columns, the source has {expected}: missing {list_some(missing)}, "
-                f"unexpected {list_some(extra)}"
-            )
-        raise ValueError(
-            f"{role} has the source's columns in a different order; use the order of estimator.feature_names_in_"
-        )
+    compare_columns(getattr(estimator, "feature_names_in_", ()), estimator.n_features_in_, names, width, role)
+
+
+def compare_columns(known: Any, expected: int, names: Any, width: int, role: str, of: str = "the source") -> None:
+    """Raise InputError if the columns of a role are not those of the source, given the names (if any) and widths."""
+    if len(known) and len(names) and list(known) != list(names):
+        given, old = set(names), set(known)
+        missing, extra = [name for name in known if name not in given], [name for name in names if name not in old]
+        if not missing and not extra:
+            raise InputError(f"{role} has the columns of {of} in a different order; use {list_some(known)}")
+        differ = f"missing {list_some(missing)}, unexpected {list_some(extra)}"
+        raise InputError(f"{role} has {width} columns, {of} has {expected}: {differ}")
     if width != expected:
         label = "; check whether the label is one of them" if width == expected + 1 else ""
-        raise ValueError(
-            f"{role} has {width} columns, the source has {expected}; pass the columns used in fit, in order{label}"
+        raise InputError(
+            f"{role} has {width} columns, {of} has {expected}; pass the columns used in fit, in order{label}"
         )
 
 
@@ -282,26 +267,20 @@ def explain_text(rows: Any) -> Iterator[None]:
         known = "could not convert string", "float() argument must be", "could not be promoted by"
         if not any(text in str(error) for text in known):
             raise
-        content = "text" if isinstance(error, ValueError) else "other objects"
-        columns = _columns_of_text(rows)
+        content, columns = "text" if isinstance(error, ValueError) else "other objects", None
+        if hasattr(rows, "select_dtypes"):
+            columns = [str(name) for name in rows.select_dtypes(exclude=["number", "bool"]).columns]
+        elif getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
+            columns = []
         where = f" in {list_some(columns)}" if columns else ""
-        message = (
-            f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
-            "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
-            "regressor), or use the command spar adapt, which encodes text"
-        )
-        if columns == []:
-            message = f"y must contain numbers, got {content} ({error}); convert the labels to numbers first"
-        raise (ValueError if content == "text" else TypeError)(message) from error
-
-
-def _columns_of_text(rows: Any) -> list[str] | None:
-    """Return the names of the columns that are not numeric; an empty list if all are, None without names."""
-    if hasattr(rows, "select_dtypes"):
-        return [str(c) for c in rows.select_dtypes(exclude=["number", "bool"]).columns]
-    if hasattr(rows, "schema") and hasattr(rows, "with_columns"):  # a data frame of polars
-        return [name for name, dtype in rows.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
-    return [] if (rows if hasattr(rows, "dtype") else np.asarray(rows)).dtype.kind in "biuf" else None
+        message = f"y must contain numbers, got {content} ({error}); convert the labels to numbers first"
+        if columns != []:
+            message = (
+                f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
+                "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
+                "regressor), or use the command spar adapt, which encodes text"
+            )
+        raise type(error)(message) from error
 
 
 def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
@@ -314,26 +293,13 @@ def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
         )
 
 
-def warn_if_limited(fit: Fit) -> None:
-    """Warn if least squares leaves no rows for the noise, or if the sizes of the features exceed float64's precision.
-
-    Small singular values may also be due to nearly dependent features, so the sizes of the features are compared.
-    """
+def warn_if_exact(fit: Fit) -> None:
+    """Warn if least squares leaves no rows for the noise."""
     if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
         warn(
             f"The source has {fit.weight:,.6g} rows and {fit.x.rank + fit.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features."
-        )
-    if not fit.x.rank or fit.x.lam[-1] >= SMALLEST_SIZE * fit.x.largest:
-        return
-    sizes = column_norms((fit.x.V * (fit.x.lam / fit.x.largest)).T)
-    sizes = sizes[sizes > 0.0]
-    if sizes.min() < SMALLEST_SIZE * sizes.max():
-        warn(
-            f"The features' sizes span {np.log10(sizes.max() / sizes.min()):.0f} decades, more than the precision of "
-            "float64: least squares is correct, but adapt() cannot separate the small directions. Standardise the "
-            "features."
         )
 
 

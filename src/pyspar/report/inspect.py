@@ -250,7 +250,7 @@ def encode_rows(X: Any, Z: Any, columns: Any = None) -> tuple[Moments, Moments, 
     if hasattr(X, "tocsr"):
         return moments_of(X), moments_of(Z), _read_names("columns", columns, [f"x{j}" for j in range(X.shape[1])]), None
     X, Z = (rows if is_frame(rows) else np.asarray(rows) for rows in (X, Z))
-    encoder = fit_features(None, None, [X])
+    encoder = fit_features(None, None, X)
     moments, target = (Moments.of(compute_features(encoder, rows)) for rows in (X, Z))
     names = output_names(encoder) or [f"x{j}" for j in range(moments.n_features)]
     if is_frame(X):  # "numbers__area" is area, and "words__town_Bonn" is town
