@@ -248,8 +248,8 @@ def _prepare(model: nn.Module, loader: Any, head: str | None, inputs: Function, 
     with torch.inference_mode(False), torch.enable_grad(), random_state:
         torch.manual_seed(seed)  # a loader may shuffle
         inner = copy_model(unwrap(model))
-        reader = BatchReader.of(inner, inputs=inputs, labels=None, mask=None, sample_weight=None)
-        with prepare_runner(inner, None) as run:
+        reader = BatchReader.of(inner, inputs=inputs)
+        with prepare_runner(inner) as run:
             first = reader.read_arguments(read_first_batch(loader, "the loader")[0], "batch 0")
             name = find_head(run, first, head, "batch 0")
             yield Network(run, reader, name, torch.Generator().manual_seed(seed))

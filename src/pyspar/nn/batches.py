@@ -52,10 +52,9 @@ class BatchReader:
     """
 
     parameters: Mapping[str, bool]
-    inputs: Function
-    labels: Function
-    mask: Function
-    sample_weight: Function
+    inputs: Function = None
+    labels: Function = None
+    sample_weight: Function = None
 
     @classmethod
     def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
@@ -96,28 +95,17 @@ class BatchReader:
         return _as_tensor(candidates[0], "labels", where)
 
     def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
-        """Return one weight per row as a vector, zero for rows that ``mask`` excludes; None without both functions.
-
-        ``shape`` is that of the rows: the features without their last dimension.
-        """
-        weights: Tensor | None = None
-        for name, function in (("mask", self.mask), ("sample_weight", self.sample_weight)):
-            given = None if function is None else function(batch)
-            if given is None:
-                continue
-            values = _as_tensor(given, name, where)
-            problem = ""
-            if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
-                problem = f"one value per row, shape {shape}, got {tuple(values.shape)}"
-            elif name == "mask" and not bool(((values == 0) | (values == 1)).all()):
-                problem = "booleans, or 0 and 1, got other numbers"
-            elif not bool((torch.isfinite(values) & (values >= 0)).all()):
-                problem = "finite weights that are not negative"
-            if problem:
-                raise InputError(f"{where}: {name} must return {problem}")
-            values = values.to(torch.float64).reshape(-1)
-            weights = values if weights is None else weights.to(values.device) * values
-        return weights
+        """Return one weight per row as a vector, or None; ``shape`` is the features' without the last dimension."""
+        given = None if self.sample_weight is None else self.sample_weight(batch)
+        if given is None:
+            return None
+        values = _as_tensor(given, "sample_weight", where)
+        if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
+            expected = f"one value per row, shape {shape}, got {tuple(values.shape)}"
+            raise InputError(f"{where}: sample_weight must return {expected}")
+        if not bool((torch.isfinite(values) & (values >= 0)).all()):
+            raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
+        return values.to(torch.float64).reshape(-1)
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""

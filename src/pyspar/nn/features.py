@@ -43,7 +43,7 @@ class FeatureReader:
 
     def read(
         self, batches: Iterator[Any], role: Literal["source", "target"], loader: Any, *, ndim: int | None = None,
-        allow_padding: bool = False, keep: TargetRows | None = None, errors: ErrorSums | None = None,
+        keep: TargetRows | None = None, errors: ErrorSums | None = None,
     ) -> tuple[Moments, int]:  # fmt: skip
         """Return the moments of the features, for a source also of the labels, and the dimensions of an input.
 
@@ -63,7 +63,7 @@ class FeatureReader:
                 labels = None
                 if role == "source":
                     labels = self._reshape_labels(self.reader.read_labels(batch, where), features, where)
-                    if weights is None and ndim > 2 and not allow_padding:
+                    if weights is None and ndim > 2:
                         self._refuse_padding(labels, where)
                 rows = self._select_rows(features, labels, weights, where)
                 sums.add(*rows)
@@ -104,7 +104,9 @@ class FeatureReader:
             labels = None if labels is None else labels[used.to(labels.device)]
         check_finite(features, self.head, where)
         if labels is not None and not bool(torch.isfinite(labels).all()):
-            raise InputError(f"{where}: NaN or infinity in the labels; drop such rows, or exclude them by mask=")
+            raise InputError(
+                f"{where}: NaN or infinity in the labels; drop such rows, or exclude them by sample_weight="
+            )
         if features.device.type == "mps":  # mps does not support float64
             return features.cpu(), labels, None if weights is None else weights.cpu()
         return features, labels, weights
@@ -115,8 +117,7 @@ class FeatureReader:
         if marked := int((labels == PADDING_LABEL).all(dim=1).sum()):
             raise InputError(
                 f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
-                f"Hugging Face transformers; pass mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
-                "labels_scale='ignore' if they are labels"
+                f"Hugging Face transformers; pass sample_weight=lambda b: b['labels'] != {PADDING_LABEL}"
             )
 
     def _reshape_labels(self, labels: Tensor, features: Tensor, where: str) -> Tensor:
