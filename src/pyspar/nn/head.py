@@ -22,10 +22,10 @@ from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.labels import describe_other_unit
 from pyspar.estimators.validation import check_choice
-from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows
-from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
+from pyspar.nn.batches import Function, check_loader
+from pyspar.nn.features import ErrorSums, TargetRows, open_reader
+from pyspar.nn.find_head import check_not_tied, describe_layer
+from pyspar.nn.models import check_network, copy_model, unwrap
 from pyspar.sources import eigen_on_device_of
 from pyspar.text import format_number
 
@@ -195,46 +195,43 @@ def adapt_head(
     ('2', torch.Size([50, 1]))
     """
     check_options(locals())
-    for name, network in (("model", model), ("source_model", source_model)):
-        if network is not None:
-            check_network(network, name)
+    check_network(model)
+    if source_model is not None:
+        check_network(source_model, "source_model")
     if not isinstance(source_loader, SourceFeatures):
         check_loader(source_loader, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
-
-    def prepare(run: ModelRunner, loader: Any, name: str | None, where: str) -> tuple[FeatureReader, Any]:
-        """Find the head of a network with the first batch of a loader; return its reader and all batches."""
-        first, batches = read_first_batch(loader, where)
-        reader = BatchReader.of(run.model, inputs=inputs, labels=labels, sample_weight=sample_weight)
-        name = find_head(run, reader.read_arguments(first, f"batch 0 of {where}"), name, f"batch 0 of {where}")
-        layer = cast(nn.Linear, run.model.get_submodule(name))
-        return FeatureReader(run, name, _select_outputs(output, layer), reader, progress), batches
-
+    functions: dict[str, Any] = {"inputs": inputs, "labels": labels, "sample_weight": sample_weight}
     source = source_loader
     if not isinstance(source, SourceFeatures):
-        with prepare_runner(adapted if source_model is None else copy_model(unwrap(source_model))) as run:
-            features, batches = prepare(run, source_loader, head, "source_loader")
-            trained = _weights_of(features.layer, features.outputs)
-            errors = ErrorSums(*trained, run.eps) if method == "bayes" else None
-            x, ndim = features.read(batches, "source", source_loader, errors=errors)
-            if x.rows < 2:
-                raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
-            if labels_scale == "check":
-                _check_label_scale(x, *trained)
-            head, source = features.head, SourceFeatures(x, () if errors is None else errors.roots(), ndim)
+        body = adapted if source_model is None else copy_model(unwrap(source_model))
+        with open_reader(body, source_loader, "source_loader", head, **functions) as (reader, batches):
+            trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
+            errors = ErrorSums(*trained, reader.run.eps)
+            x, ndim = reader.read_moments(
+                batches, "source_loader", source_loader, outputs=len(trained[1]),
+                others=[errors] if method == "bayes" else [], progress=progress,
+            )  # fmt: skip
+        if x.rows < 2:
+            raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
+        if labels_scale == "check":
+            _check_label_scale(x, *trained)
+        head, source = reader.head, SourceFeatures(x, errors.roots() if method == "bayes" else (), ndim)
     x = source.moments
     if keep is not None and source.ndim != 2:
         got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
         raise InputError(f"target_labels requires a head with one input row per label, {got}")
-    with prepare_runner(adapted) as run:
-        features, batches = prepare(run, target_loader, head, "target_loader")
-        z, _ = features.read(batches, "target", target_loader, ndim=source.ndim, keep=keep)
+    with open_reader(adapted, target_loader, "target_loader", head, **functions) as (reader, batches):
+        others = [] if keep is None else [keep]
+        z, _ = reader.read_moments(
+            batches, "target_loader", target_loader, ndim=source.ndim, others=others, progress=progress
+        )
         if keep is not None:
-            features.check_order(target_loader, keep.first)
-    check_not_tied(unwrap(model), features.head)
-    layer, outputs = features.layer, features.outputs
+            reader.check_order(target_loader, keep.first)
+    check_not_tied(unwrap(model), reader.head)
+    layer, outputs = reader.layer, _select_outputs(output, reader.layer)
     coef, bias = _weights_of(layer, outputs)
     if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
         raise InputError(
@@ -253,8 +250,8 @@ def adapt_head(
     if keep is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
         summary = replace(summary, adapted=_source_rmse(x, new.coef, new.intercept))
-    _write_weights(new, layer, features.head, outputs)
-    results = new.changed, new.adaptation, features.head, summary, source, z, (new.coef, new.intercept), drift, forecast
+    _write_weights(new, layer, reader.head, outputs)
+    results = new.changed, new.adaptation, reader.head, summary, source, z, (new.coef, new.intercept), drift, forecast
     return AdaptedHead(adapted, method, *results, source_rows)
 
 
