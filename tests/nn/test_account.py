@@ -61,15 +61,9 @@ def test_the_account_has_the_errors_of_the_given_the_refitted_and_the_new_head(r
     with torch.no_grad():
         expected = [np.sqrt(np.mean((p - y.numpy()) ** 2)) for p in (model(X)[:, 0].numpy(), refit)]
         after = float(((adapted.model(X)[:, 0] - y) ** 2).mean().sqrt())
-        spreads = [float(network(Z).std(correction=0)) for network in (model, adapted.model)]
     account = adapted.summary
     np.testing.assert_allclose([account.trained[0], account.refitted[0], account.adapted[0]], [*expected, after])
-    np.testing.assert_allclose([account.trained_spread[0], account.adapted_spread[0]], spreads)
-    np.testing.assert_allclose(account.label_spread, y.numpy().std())
     assert account.refitted < account.adapted < account.trained
-    assert not account.is_constant.any()
-    assert not account.is_worse.any()
-    assert adapt_head(model, [(X, y)], method="ols").summary.adapted_spread[0] == np.inf
 
 
 def test_a_head_that_became_constant_on_the_target_is_announced(rows):
@@ -77,7 +71,6 @@ def test_a_head_that_became_constant_on_the_target_is_announced(rows):
     noise = torch.randn(300).double()
     with pytest.warns(SparWarning, match="constant"):
         adapted = adapt_head(linear((0.1, 0.1, 0.1)), [(X, noise)], [Z], method="spar")
-    assert adapted.summary.is_constant.tolist() == [True]
     assert float(adapted.model(Z).detach().std()) < 1e-6
 
 
@@ -88,7 +81,6 @@ def test_a_head_that_is_worse_on_the_source_is_announced(rows):
     Z = torch.randn(200, 1).double() * torch.tensor([1.0, 1.0, 3.0]).double() + 0.1 * torch.randn(200, 3).double()
     with pytest.warns(SparWarning, match="error on the source"):
         adapted = adapt_head(linear((1.0, -0.5, 0.0)), [(X, y)], [Z], method="spar")
-    assert adapted.summary.is_worse.tolist() == [True]
     assert adapted.summary.adapted[0] > 1.1 * adapted.summary.trained[0]
 
 
@@ -99,16 +91,15 @@ def sequences(rows):
     return X, y, Z, padding
 
 
-def test_padded_labels_of_sequences_are_refused_and_a_mask_excludes_them(rows):
+def test_padded_labels_of_sequences_are_refused_and_a_zero_weight_excludes_them(rows):
     X, y, Z, padding = sequences(rows)
     y[padding], X[padding] = -100.0, float("nan")
     model = linear((0.5, -1.0, 0.5))
     batches = [{"input": X, "labels": y}]
-    with pytest.raises(InputError, match=rf"{int(padding.sum())} of 300 labels are -100.*mask="):
+    with pytest.raises(InputError, match=rf"{int(padding.sum())} of 300 labels are -100.*sample_weight="):
         adapt_head(model, batches, [Z[None]])
-    masked = adapt_head(
-        model, batches, [{"input": Z[None]}], mask=lambda b: b["labels"] != -100 if "labels" in b else None
-    )
+    weights = {"sample_weight": lambda b: b["labels"] != -100 if "labels" in b else None}
+    masked = adapt_head(model, batches, [{"input": Z[None]}], **weights)
     plain = adapt_head(model, [(X[~padding], y[~padding])], [Z])
     assert masked.source.moments.rows == int((~padding).sum())
     np.testing.assert_allclose(masked.weights[0], plain.weights[0], rtol=1e-9)
@@ -126,17 +117,16 @@ def test_weights_count_as_copies_and_a_zero_weight_excludes_a_row(rows):
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("weights", "words"),
     [
-        ({"mask": lambda b: torch.ones(50, 5)}, r"mask .*\(50, 6\).*\(50, 5\)"),
-        ({"mask": lambda b: torch.full((50, 6), 0.5)}, r"mask .*0 and 1"),
-        ({"mask": lambda b: ["yes"] * 50}, r"mask .*list of 50 str"),
-        ({"sample_weight": lambda b: torch.full((50, 6), -1.0)}, r"sample_weight .*negative"),
+        (torch.ones(50, 5), r".*\(50, 6\).*\(50, 5\)"),
+        (["yes"] * 50, ".*list of 50 str"),
+        (torch.full((50, 6), -1.0), ".*negative"),
     ],
 )
-def test_invalid_masks_and_weights_are_refused_with_their_batch(rows, option, words):
+def test_invalid_weights_are_refused_with_their_batch(rows, weights, words):
     X, y, Z, _ = sequences(rows)
-    with pytest.raises(InputError, match=rf"batch 0 of source_loader: {words}"):
-        adapt_head(linear(MODEL), [(X, y)], [Z], **option)
-    with pytest.raises(TypeError, match=next(iter(option))):
-        adapt_head(linear(MODEL), [(X, y)], [Z], **{next(iter(option)): torch.ones(50, 6)})
+    with pytest.raises(InputError, match=rf"batch 0 of source_loader: sample_weight {words}"):
+        adapt_head(linear(MODEL), [(X, y)], [Z], sample_weight=lambda batch: weights)
+    with pytest.raises(TypeError, match="sample_weight"):
+        adapt_head(linear(MODEL), [(X, y)], [Z], sample_weight=weights)

@@ -14,9 +14,10 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
 from pyspar.nn import SourceSummary, align, summarize  # noqa: E402
-from pyspar.nn.align import Descent, _prepare, find_layers  # noqa: E402
+from pyspar.nn.align import Descent, _open_copy, find_layers  # noqa: E402
+from pyspar.nn.features import RowSample  # noqa: E402
 from pyspar.nn.layer_statistics import collect_channels  # noqa: E402
-from pyspar.nn.source_summary import make_summary, relative_distance, sample_rows  # noqa: E402
+from pyspar.nn.source_summary import make_summary, relative_distance  # noqa: E402
 
 NORMS = {
     "batch": lambda width: nn.BatchNorm1d(width),
@@ -176,7 +177,10 @@ def test_the_share_outside_is_that_of_its_definition():
 
 def summarize_features(features):
     head = nn.Linear(features.shape[1], 1)
-    return make_summary(sample_rows(features.split(70), 0), head, np.zeros((2, 0), np.float32))
+    sample = RowSample(10_000)
+    for rows in features.split(70):
+        sample.add(rows)
+    return make_summary(sample, head, np.zeros((2, 0), np.float32))
 
 
 def test_the_test_of_the_share_has_its_level_without_a_shift():
@@ -212,7 +216,7 @@ def test_the_loss_is_the_symmetric_divergence_weighted_by_the_head(networks):
     source = Normal(torch.zeros(scores.shape[1]).double(), torch.from_numpy(summary.variances).double().sqrt())
     weights = 1.0 + (head.weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
     expected = (weights * (kl_divergence(target, source) + kl_divergence(source, target))).sum()
-    with _prepare(model, [SOURCE], None, None, 0) as net:
+    with _open_copy(model, [SOURCE], "source", None, None, 0) as net:
         loss = Descent(net, summary, find_layers(model), 1e-3).loss(features)
     assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-3)
 

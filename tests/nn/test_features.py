@@ -50,13 +50,9 @@ def test_a_bfloat16_model_keeps_its_dtype_and_its_features_have_that_precision(m
     np.testing.assert_allclose(weights(adapted)[0], adapted.weights[0][0], rtol=0.01, atol=0.01)
 
 
-@pytest.mark.parametrize("outer", [False, True])
-def test_mixed_precision_limits_the_features_but_not_the_weights(mlp, problem, outer):
-    if outer:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            adapted = adapt_head(mlp(), problem.source, problem.target)
-    else:
-        adapted = adapt_head(mlp(), problem.source, problem.target, autocast=torch.bfloat16)
+def test_mixed_precision_limits_the_features_but_not_the_weights(mlp, problem):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        adapted = adapt_head(mlp(), problem.source, problem.target)
     assert adapted.model.fc.weight.dtype == torch.float32
     assert (adapted.source.moments.eps == torch.finfo(torch.bfloat16).eps).all()
 
@@ -68,7 +64,7 @@ def test_float64_features_with_directions_nine_decades_apart_are_resolved(rng):
     y = X @ rotation.T @ np.logspace(0, 9, 6)
     model = nn.Linear(6, 1, bias=False).double()
     batches = zip(torch.tensor(X).split(100), torch.tensor(y).split(100))
-    adapted = adapt_head(model, batches, method="ols")
+    adapted = adapt_head(model, batches, [torch.tensor(X[:10])], method="ols")
     np.testing.assert_allclose(rotation @ weights(adapted)[0], np.logspace(0, 9, 6), rtol=1e-5)
 
 

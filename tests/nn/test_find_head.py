@@ -1,7 +1,5 @@
 """The head is the linear layer whose output the model returns; other layers are refused with a reason."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from pyspar.nn import adapt_head
@@ -62,7 +60,6 @@ def test_a_layer_whose_output_is_not_the_prediction_is_refused_with_the_reason(
         lambda s, x: (s.fc(s.body(x)), s.body(x)),
         lambda s, x: F.dropout(s.fc(s.body(x)), training=s.training),
         lambda s, x: {"prediction": s.fc(s.body(x)), "loss": None},
-        lambda s, x: SimpleNamespace(ids=torch.arange(len(x)), prediction=s.fc(s.body(x))),
     ],
 )
 def test_the_output_may_change_its_shape_or_dtype_or_be_part_of_a_structure(problem, make_network, forward):

@@ -91,7 +91,7 @@ def test_several_outputs_have_their_own_labels_and_drifts():
         ({200: 1.0}, {}, r"200"),
         (np.zeros((120, 2)), {}, r"1 output.* 2"),
         (["high"] * 120, {}, r"target_labels must contain numbers"),
-        (np.zeros(120), {"mask": lambda batch: None}, r"mask"),
+        (np.zeros(120), {"sample_weight": lambda batch: None}, r"sample_weight"),
     ],
 )
 def test_invalid_labels_are_refused(labels, options, words):
@@ -108,8 +108,6 @@ def test_a_loader_that_shuffles_and_a_head_on_sequences_are_refused(never_read):
     X, y = case.source[0]
     with pytest.raises(InputError, match="3 dimensions"):
         adapt_head(case.model, [(X.reshape(100, 4, 4), y.reshape(100, 4))], never_read, target_labels=case.labels)
-    with pytest.raises(InputError, match="target_loader is missing"):
-        adapt_head(case.model, never_read, method="ols", target_labels=case.labels)
 
 
 @pytest.mark.parametrize("kind", ["subset", "weighted", "batches"])
@@ -200,7 +198,7 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     with pytest.raises(InputError, match="target_labels are on another scale"):
         adapt_head(case.model, case.source, case.target, target_labels=raw)
     adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
-    assert adapted.summary.is_worse[0]
+    assert adapted.summary.adapted[0] > 10 * adapted.summary.trained[0]
 
 
 @pytest.mark.parametrize("kind", ["tensor", "gradient", "bfloat16", "one-element tensor", "one-element array"])

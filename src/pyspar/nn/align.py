@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,18 +19,17 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset, TensorDataset
 
 from pyspar.errors import InputError
-from pyspar.nn.batches import Arguments, BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import check_finite
-from pyspar.nn.find_head import find_head
+from pyspar.nn.batches import Function, check_loader, split_batch
+from pyspar.nn.features import FeatureReader, RowSample, open_reader
 from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
-from pyspar.nn.models import ModelRunner, check_network, copy_model, prepare_runner, unwrap
-from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance, sample_rows
+from pyspar.nn.models import check_network, copy_model, unwrap
+from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import count_noun, format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
-MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH = 10, 2_000, 250
+MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
 LEARNING_RATES, STEPS = (1e-3, 1e-2), 1600
 """The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
 FLOOR = 1e-6
@@ -101,7 +100,10 @@ def align(
     source = SourceSummary.load(source) if isinstance(source, (str, os.PathLike)) else source
     source = source if isinstance(source, SourceSummary) else _as_loader(source, "source")
     target = _as_loader(target, "target")
-    with _prepare(model, target, head, inputs, seed) as net, progress_bar("aligning", show=progress) as advance:
+    with (
+        _open_copy(model, target, "target", head, inputs, seed) as net,
+        progress_bar("aligning", show=progress) as advance,
+    ):
         layers = find_layers(net.run.model)
         if not layers:
             raise InputError(
@@ -109,7 +111,7 @@ def align(
                 "align; map its inputs instead, with pyspar.ColumnAligner or for images one mean and spread per channel"
             )
         summary = source if isinstance(source, SourceSummary) else net.summarize(source, MAX_SOURCE_ROWS // 2)
-        summary.check_head(net.head)
+        summary.check_head(net.layer)
         outside, rows = net.count_outside(summary, target)
         p_value = summary.test_outside(outside, rows)
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
@@ -119,7 +121,7 @@ def align(
             rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS / max(steps, 1.0), 1.0))
             losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
     share, names = outside / rows, tuple(layers)
-    return Alignment(net.run.model, share, p_value, changed, len(losses), tuple(losses), net.name, names)
+    return Alignment(net.run.model, share, p_value, changed, len(losses), tuple(losses), net.head, names)
 
 
 def summarize(
@@ -130,44 +132,40 @@ def summarize(
     ``summary.save("source.npz")`` writes a small file, and ``align(model, "source.npz", target)`` reads it.
     """
     loader = _as_loader(loader, "source")
-    with _prepare(model, loader, head, inputs, seed) as net:
+    with _open_copy(model, loader, "source", head, inputs, seed) as net:
         return net.summarize(loader, MAX_SOURCE_ROWS)
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network in evaluation mode whose features, the inputs of its head, can be computed."""
+class Network(FeatureReader):
+    """A network in evaluation mode whose features can be computed for rows in random order."""
 
-    run: ModelRunner
-    reader: BatchReader
-    name: str
     generator: torch.Generator
 
-    @property
-    def head(self) -> nn.Linear:
-        return cast(nn.Linear, self.run.model.get_submodule(self.name))
-
-    def features(self, loader: Any, role: str, size: int = READ_BATCH, rows: int | None = None) -> Iterator[Tensor]:
+    def read(self, loader: Any, role: str, size: int = READ_BATCH, rows: int | None = None) -> Iterator[Tensor]:
         """Yield the features of batches of about the given size."""
         for number, batch in enumerate(_shuffle(loader, size, rows, self.generator)):
             where = f"batch {number} of {role}"
-            for arguments in _split(self.reader.read_arguments(batch, where), size):
-                features = self.run.read_input(self.head, arguments, where)
+            for arguments in split_batch(self.reader.read_arguments(batch, where), size):
+                features = self.features_of(arguments, where)
                 features = features.reshape(-1, features.shape[-1]).float()
-                check_finite(features, self.name, where)
+                self.check_finite(features, where)
                 yield features
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
+        """Return the summary of at most this number of rows."""
+        sample = RowSample(MAX_SOURCE_ROWS, seed=self.generator.initial_seed())
         with collect_channels(find_layers(self.run.model)) as sums:
-            sample = sample_rows(self.features(source, "source", rows=rows), self.generator.initial_seed())
-        return make_summary(sample, self.head, sums.joined())
+            for features in self.read(source, "source", rows=rows):
+                sample.add(features)
+        return make_summary(sample, self.layer, sums.joined())
 
     def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
         """Return the number of target rows outside the support, and the number of rows that were read."""
         support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
         limit = summary.threshold()[0]
         rows, outside, spread, first = 0, 0, 0.0, None
-        for features in self.features(target, "target", rows=MAX_GATE_ROWS):
+        for features in self.read(target, "target", rows=MAX_GATE_ROWS):
             first = features[:1] if first is None else first
             spread = max(spread, float((features - first).abs().max()))
             outside += int((relative_distance(features, support, scales) > limit).sum())
@@ -181,7 +179,7 @@ class Network:
     def replace_statistics(self, summary: SourceSummary, target: Any) -> int:
         """Give the outputs of normalisation layers the mean and spread of the source; return the number of rows."""
         with collect_channels(find_layers(self.run.model), wanted=summary.outputs) as sums:
-            rows = sum(map(len, self.features(target, "target")))
+            rows = sum(map(len, self.read(target, "target")))
         sums.write()
         return rows
 
@@ -198,7 +196,7 @@ class Descent:
         parts = summary.mean, summary.directions, summary.variances
         self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
         # Directions that the prediction depends on count more.
-        effects = net.head.weight.detach().float() @ self._directions
+        effects = net.layer.weight.detach().float() @ self._directions
         self._weights = 1.0 + torch.linalg.vector_norm(effects, dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
@@ -217,7 +215,7 @@ class Descent:
         means = []
         for number in range(passes if self._parameters else 0):
             losses = []
-            for features in self._net.features(target, "target", batch_size):
+            for features in self._net.read(target, "target", batch_size):
                 if len(features) > 1:  # one row has no variance
                     losses.append(self._step(self.loss(features)))
                     advance(number, passes, loss=format_number(losses[-1]))
@@ -240,19 +238,17 @@ class Descent:
 
 
 @contextmanager
-def _prepare(model: nn.Module, loader: Any, head: str | None, inputs: Function, seed: int) -> Iterator[Network]:
+def _open_copy(
+    model: nn.Module, loader: Any, name: str, head: str | None, inputs: Function, seed: int
+) -> Iterator[Network]:
     """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
     check_network(model)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     random_state = torch.random.fork_rng([device] if device.type == "cuda" else [])
     with torch.inference_mode(False), torch.enable_grad(), random_state:
         torch.manual_seed(seed)  # a loader may shuffle
-        inner = copy_model(unwrap(model))
-        reader = BatchReader.of(inner, inputs=inputs, labels=None, mask=None, sample_weight=None)
-        with prepare_runner(inner, None) as run:
-            first = reader.read_arguments(read_first_batch(loader, "the loader")[0], "batch 0")
-            name = find_head(run, first, head, "batch 0")
-            yield Network(run, reader, name, torch.Generator().manual_seed(seed))
+        with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
+            yield Network(**vars(reader[0]), generator=torch.Generator().manual_seed(seed))
 
 
 def _as_loader(rows: Any, name: str) -> Any:
@@ -276,16 +272,3 @@ def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generato
     names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context prefetch_factor"
     options = {name: getattr(loader, name) for name in names.split()}
     return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)
-
-
-def _split(arguments: Arguments, size: int) -> Iterator[Arguments]:
-    """Yield parts of a batch with at most ``size`` rows each. A batch that is not made of arrays remains whole."""
-    args, kwargs = arguments
-    lengths = {len(v) if isinstance(v, (Tensor, np.ndarray)) and v.ndim else 0 for v in (*args, *kwargs.values())}
-    n = lengths.pop() if len(lengths) == 1 else 0
-    if n <= size:
-        yield arguments
-        return
-    for rows in np.array_split(np.arange(n), -(-n // size)):
-        part = slice(rows[0], rows[-1] + 1)
-        yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}

@@ -52,10 +52,9 @@ class BatchReader:
     """
 
     parameters: Mapping[str, bool]
-    inputs: Function
-    labels: Function
-    mask: Function
-    sample_weight: Function
+    inputs: Function = None
+    labels: Function = None
+    sample_weight: Function = None
 
     @classmethod
     def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
@@ -73,9 +72,8 @@ class BatchReader:
             return _as_arguments(self.inputs(batch))
         if _is_array(batch):
             return (batch,), {}
-        fields = _name_parts(batch)
-        if fields is not None:
-            arguments = self._match_fields({k: v for k, v in fields.items() if k.lower() not in LABEL_NAMES})
+        if isinstance(batch, Mapping):
+            arguments = self._match_fields({k: v for k, v in batch.items() if k.lower() not in LABEL_NAMES})
             if arguments is not None:
                 return arguments
         elif isinstance(batch, (tuple, list)) and len(batch) in (1, 2):
@@ -87,8 +85,8 @@ class BatchReader:
         candidates: list[Any] = []
         if self.labels is not None:
             candidates = [self.labels(batch)]
-        elif (fields := _name_parts(batch)) is not None:
-            candidates = [value for name, value in fields.items() if name.lower() in LABEL_NAMES]
+        elif isinstance(batch, Mapping):
+            candidates = [value for name, value in batch.items() if name.lower() in LABEL_NAMES]
         elif isinstance(batch, (tuple, list)) and len(batch) == 2:
             candidates = [batch[1]]
         if len(candidates) != 1:
@@ -96,28 +94,17 @@ class BatchReader:
         return _as_tensor(candidates[0], "labels", where)
 
     def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
-        """Return one weight per row as a vector, zero for rows that ``mask`` excludes; None without both functions.
-
-        ``shape`` is that of the rows: the features without their last dimension.
-        """
-        weights: Tensor | None = None
-        for name, function in (("mask", self.mask), ("sample_weight", self.sample_weight)):
-            given = None if function is None else function(batch)
-            if given is None:
-                continue
-            values = _as_tensor(given, name, where)
-            problem = ""
-            if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
-                problem = f"one value per row, shape {shape}, got {tuple(values.shape)}"
-            elif name == "mask" and not bool(((values == 0) | (values == 1)).all()):
-                problem = "booleans, or 0 and 1, got other numbers"
-            elif not bool((torch.isfinite(values) & (values >= 0)).all()):
-                problem = "finite weights that are not negative"
-            if problem:
-                raise InputError(f"{where}: {name} must return {problem}")
-            values = values.to(torch.float64).reshape(-1)
-            weights = values if weights is None else weights.to(values.device) * values
-        return weights
+        """Return one weight per row as a vector, or None; ``shape`` is the features' without the last dimension."""
+        given = None if self.sample_weight is None else self.sample_weight(batch)
+        if given is None:
+            return None
+        values = _as_tensor(given, "sample_weight", where)
+        if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
+            expected = f"one value per row, shape {shape}, got {tuple(values.shape)}"
+            raise InputError(f"{where}: sample_weight must return {expected}")
+        if not bool((torch.isfinite(values) & (values >= 0)).all()):
+            raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
+        return values.to(torch.float64).reshape(-1)
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""
@@ -142,10 +129,23 @@ def move_to_device(value: Any, device: torch.device) -> Any:
         return value.to(device, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
     if isinstance(value, (tuple, list)):
         parts = [move_to_device(part, device) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
         return {name: move_to_device(part, device) for name, part in value.items()}
     return value.to(device) if callable(getattr(value, "to", None)) else value  # packed sequences, graph batches
+
+
+def split_batch(arguments: Arguments, size: int) -> Iterator[Arguments]:
+    """Yield parts of a batch with at most ``size`` rows each. A batch that is not made of arrays remains whole."""
+    args, kwargs = arguments
+    lengths = {len(v) if _is_array(v) and v.ndim else 0 for v in (*args, *kwargs.values())}
+    n = lengths.pop() if len(lengths) == 1 else 0
+    if n <= size:
+        yield arguments
+        return
+    for rows in np.array_split(np.arange(n), -(-n // size)):
+        part = slice(rows[0], rows[-1] + 1)
+        yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}
 
 
 def describe_batch(batch: Any) -> str:
@@ -158,24 +158,14 @@ def describe_batch(batch: Any) -> str:
     >>> describe_batch(["low", "high"] * 8)
     'a list of 16 str'
     """
-    parts = _name_parts(batch)
-    if parts:
-        inside = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in parts.items())
+    if isinstance(batch, Mapping):
+        inside = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in batch.items())
         return f"a {type(batch).__name__} with {inside}"
     if not isinstance(batch, (tuple, list)):
         return f"a {_describe_value(batch)}"
     kinds = [_describe_value(part) for part in batch]
     inside = f"{len(kinds)} {kinds[0]}" if len(kinds) > 4 and len(set(kinds)) == 1 else f"({', '.join(kinds)})"
     return f"a {type(batch).__name__} of {inside}"
-
-
-def _name_parts(batch: Any) -> dict[str, Any] | None:
-    """Return the named parts of a mapping, a named tuple or another object; None for arrays, tuples and lists."""
-    if isinstance(batch, Mapping):
-        return {str(name): part for name, part in batch.items()}
-    if hasattr(batch, "_asdict"):
-        return dict(batch._asdict())
-    return None if isinstance(batch, (tuple, list)) or _is_array(batch) else dict(getattr(batch, "__dict__", {}))
 
 
 def _as_arguments(value: Any) -> Arguments:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import length_hint
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.errors import InputError
 from pyspar.estimators.labels import read_labels
-from pyspar.nn.batches import BatchReader
-from pyspar.nn.find_head import describe_layer
-from pyspar.nn.models import ModelRunner
+from pyspar.nn.batches import Arguments, BatchReader, read_first_batch, split_batch
+from pyspar.nn.find_head import describe_layer, find_head
+from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
 from pyspar.sources.torch import TensorSums
 
@@ -29,62 +29,60 @@ MAX_UNLABELLED = 5000
 
 @dataclass(frozen=True)
 class FeatureReader:
-    """Reads the inputs of the layer ``head`` of a model; ``outputs`` are those that the labels belong to."""
+    """Reads the features of a model: the inputs of its linear layer ``head``."""
 
     run: ModelRunner
-    head: str
-    outputs: tuple[int, ...]
     reader: BatchReader
-    progress: bool | None
+    head: str
 
     @property
     def layer(self) -> nn.Linear:
         return cast(nn.Linear, self.run.model.get_submodule(self.head))
 
-    def read(
-        self, batches: Iterator[Any], role: Literal["source", "target"], loader: Any, *, ndim: int | None = None,
-        allow_padding: bool = False, keep: TargetRows | None = None, errors: ErrorSums | None = None,
-    ) -> tuple[Moments, int]:  # fmt: skip
-        """Return the moments of the features, for a source also of the labels, and the dimensions of an input.
+    def features_of(self, arguments: Arguments, where: str) -> Tensor:
+        """Run the model on a batch and return the input of its head."""
+        return self.run.read_input(self.layer, arguments, where)
 
-        Each input must have ``ndim`` dimensions, None for those of the first. ``keep`` and ``errors`` receive the rows.
+    def check_finite(self, features: Tensor, where: str) -> None:
+        """Raise InputError for features with NaN or infinity."""
+        if not bool(torch.isfinite(features).all()):
+            overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
+            layer = describe_layer(self.head)
+            raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
+
+    def read_moments(
+        self, batches: Iterator[Any], name: str, loader: Any, *, outputs: int | None = None, ndim: int | None = None,
+        others: Iterable[Any] = (), progress: bool | None = None,
+    ) -> tuple[Moments, int]:  # fmt: skip
+        """Return the moments of the features, and the dimensions of an input, which must be ``ndim`` unless it is None.
+
+        ``outputs`` is the number of labels of a source row, None for a target. ``others`` also receive the rows.
         """
         sums = TensorSums(eps=self.run.eps)
         total = length_hint(loader) or None
-        with progress_bar(f"reading {role}", total=total, unit="batches", show=self.progress) as advance:
+        with progress_bar(f"reading {name}", total=total, unit="batches", show=progress) as advance:
             for number, batch in enumerate(batches):
-                where = f"batch {number} of {role}_loader"
-                features = self.features_of(batch, where)
+                where = f"batch {number} of {name}"
+                features = self.features_of(self.reader.read_arguments(batch, where), where)
                 ndim = features.ndim if ndim is None else ndim
                 if features.ndim != ndim:
                     what, shape = f"{where}: the input of {describe_layer(self.head)}", tuple(features.shape)
                     raise InputError(f"{what} must have {ndim} dimensions, as in earlier batches, got shape {shape}")
-                weights = self.reader.read_weights(batch, tuple(features.shape[:-1]), where)
-                labels = None
-                if role == "source":
-                    labels = self._reshape_labels(self.reader.read_labels(batch, where), features, where)
-                    if weights is None and ndim > 2 and not allow_padding:
-                        self._refuse_padding(labels, where)
-                rows = self._select_rows(features, labels, weights, where)
-                sums.add(*rows)
-                if errors is not None:
-                    errors.add(*rows)
-                if keep is not None:
-                    keep.add(rows[0])
+                rows = self._read_rows(batch, features, outputs, where)
+                for receiver in (sums, *others):
+                    receiver.add(*rows)
                 advance(number + 1)
         if ndim is None or sums.rows == 0:
-            raise InputError(f"{role}_loader must yield at least one row, got none; is it an exhausted iterator?")
+            raise InputError(f"{name} must yield at least one row, got none; is it an exhausted iterator?")
         return sums.moments(), ndim
-
-    def features_of(self, batch: Any, where: str) -> Tensor:
-        """Run the model on a batch and return the input of its head."""
-        return self.run.read_input(self.layer, self.reader.read_arguments(batch, where), where)
 
     def check_order(self, loader: Any, first: Matrix) -> None:
         """Raise InputError if another pass begins with other rows, so that labels cannot be matched by position."""
         if hasattr(loader, "__next__"):  # it can be read only once
             return
-        again = self.features_of(next(iter(loader)), "batch 0 of target_loader").flatten(0, -2).double().cpu().numpy()
+        where = "batch 0 of target_loader"
+        features = self.features_of(self.reader.read_arguments(next(iter(loader)), where), where)
+        again = features.flatten(0, -2).double().cpu().numpy()
         spread = float(first.std()) or 1.0
         if again.shape[0] > len(first) or not np.allclose(again, first[: len(again)], rtol=1e-2, atol=1e-2 * spread):
             raise InputError(
@@ -92,36 +90,36 @@ class FeatureReader:
                 "them; use DataLoader(..., shuffle=False) without a random sampler or random augmentation"
             )
 
-    def _select_rows(
-        self, features: Tensor, labels: Tensor | None, weights: Tensor | None, where: str
+    def _read_rows(
+        self, batch: Any, features: Tensor, outputs: int | None, where: str
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return features, labels and weights of the rows with a positive weight, or raise InputError."""
+        if features.device.type == "mps":  # mps does not support float64
+            features = features.cpu()
+        weights = self.reader.read_weights(batch, tuple(features.shape[:-1]), where)
+        labels = None
+        if outputs is not None:
+            labels = self._reshape_labels(self.reader.read_labels(batch, where), features, outputs, where)
+            marked = 0 if weights is not None or features.ndim == 2 else int((labels == PADDING_LABEL).all(dim=1).sum())
+            if marked:
+                raise InputError(
+                    f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a "
+                    f"label in Hugging Face transformers; pass sample_weight=lambda b: b['labels'] != {PADDING_LABEL}"
+                )
         features = features.reshape(-1, features.shape[-1])
         if weights is not None:
             weights = weights.to(features.device)
             used = weights > 0
             features, weights = features[used], weights[used]
             labels = None if labels is None else labels[used.to(labels.device)]
-        check_finite(features, self.head, where)
+        self.check_finite(features, where)
         if labels is not None and not bool(torch.isfinite(labels).all()):
-            raise InputError(f"{where}: NaN or infinity in the labels; drop such rows, or exclude them by mask=")
-        if features.device.type == "mps":  # mps does not support float64
-            return features.cpu(), labels, None if weights is None else weights.cpu()
+            fix = "drop such rows, or exclude them by sample_weight="
+            raise InputError(f"{where}: NaN or infinity in the labels; {fix}")
         return features, labels, weights
 
-    @staticmethod
-    def _refuse_padding(labels: Tensor, where: str) -> None:
-        """Raise InputError for sequences with labels that mark tokens without a label."""
-        if marked := int((labels == PADDING_LABEL).all(dim=1).sum()):
-            raise InputError(
-                f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a label in "
-                f"Hugging Face transformers; pass mask=lambda b: b['labels'] != {PADDING_LABEL}, or "
-                "labels_scale='ignore' if they are labels"
-            )
-
-    def _reshape_labels(self, labels: Tensor, features: Tensor, where: str) -> Tensor:
+    def _reshape_labels(self, labels: Tensor, features: Tensor, outputs: int, where: str) -> Tensor:
         """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
-        outputs = len(self.outputs)
         expected = (*features.shape[:-1], outputs)
         if [n for n in labels.shape if n != 1] == [n for n in expected if n != 1]:
             return labels.reshape(-1, outputs)
@@ -134,12 +132,21 @@ class FeatureReader:
         raise InputError(f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for {inputs}; {fix}")
 
 
-def check_finite(features: Tensor, head: str, where: str) -> None:
-    """Raise InputError for features with NaN or infinity."""
-    if not bool(torch.isfinite(features).all()):
-        overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
-        layer = describe_layer(head)
-        raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
+@contextmanager
+def open_reader(
+    model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
+) -> Iterator[tuple[FeatureReader, Iterator[Any]]]:
+    """Yield a reader of the features of a model in evaluation mode, and the batches of a loader.
+
+    The head is found with the first batch, or with about ``probe_rows`` rows of it.
+    """
+    first, batches = read_first_batch(loader, name)
+    reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
+    arguments = reader.read_arguments(first, where)
+    if probe_rows is not None:
+        arguments = next(split_batch(arguments, probe_rows))
+    with prepare_runner(model) as run:
+        yield FeatureReader(run, reader, find_head(run, arguments, head, where)), batches
 
 
 class ErrorSums:
@@ -169,6 +176,33 @@ class ErrorSums:
         )
 
 
+class RowSample:
+    """A random sample of the rows of any number of batches, with all rows at the positions ``kept``."""
+
+    def __init__(self, size: int, *, seed: int = 0, kept: Any = ()) -> None:
+        self.rows = 0
+        self._size, self._kept = size + len(kept), torch.as_tensor(kept, dtype=torch.int64)
+        self._generator = torch.Generator().manual_seed(seed)
+        self._blocks: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, positions and keys
+
+    def add(self, rows: Tensor) -> None:
+        """Add rows. Those with the smallest random keys are the sample."""
+        positions = torch.arange(self.rows, self.rows + len(rows))
+        keys = torch.rand(len(rows), generator=self._generator)
+        keys[torch.isin(positions, self._kept)] = -1.0
+        self.rows += len(rows)
+        self._blocks.append((rows.detach().cpu(), positions, keys))
+        if sum(len(block[0]) for block in self._blocks) > 2 * self._size:
+            self.select()
+
+    def select(self) -> tuple[Tensor, Tensor]:
+        """Return the sample in random order, and the positions of its rows."""
+        rows, positions, keys = (torch.cat(parts) for parts in zip(*self._blocks, strict=True))
+        chosen = keys.topk(min(self._size, len(keys)), largest=False).indices
+        self._blocks = [(rows[chosen], positions[chosen], keys[chosen])]
+        return self._blocks[0][:2]
+
+
 class TargetRows:
     """Labelled target rows, and a sample of the others, in the order of a loader, for a correction with labels."""
 
@@ -176,48 +210,30 @@ class TargetRows:
         if isinstance(labels, Mapping):
             labels = {row: _to_numpy(label) for row, label in labels.items()}
             labels = {row: y.item() if isinstance(y, np.ndarray) and y.size == 1 else y for row, y in labels.items()}
-            self._known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
+            known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
         else:
             labels = _to_numpy(labels)  # their number is checked after the loader was read
             values = read_labels(labels, np.shape(labels)[0] if np.ndim(labels) else 1, "adapt_head", "target_labels")
-            self._known = np.flatnonzero(np.isfinite(values[0]).any(axis=1))
-        self._labels = labels
-        self._rng = np.random.default_rng(0)
-        self._blocks: list[tuple[Matrix, NDArray[np.int64], Vector]] = []  # features, positions and keys of rows
+            known = np.flatnonzero(np.isfinite(values[0]).any(axis=1))
+        self._labels, self._known = labels, known
+        self._sample = RowSample(MAX_UNLABELLED, kept=known)
         self.first: Matrix = np.empty((0, 0))  # the features of the first batch
-        self.rows = 0
 
-    def add(self, features: Tensor) -> None:
+    def add(self, features: Tensor, labels: Any = None, weights: Any = None) -> None:
         """Add the features of the next rows of the loader."""
-        values = features.detach().to("cpu", torch.float64).numpy()
-        self.first = self.first if self.rows else values
-        positions = np.arange(self.rows, self.rows + len(values), dtype=np.int64)
-        self.rows += len(values)
-        # The rows with the smallest random keys are a random sample of the unlabelled rows. Labelled rows have key -1.
-        is_unknown = ~np.isin(positions, self._known)
-        keys = np.full(len(values), -1.0)
-        keys[is_unknown] = self._rng.random(int(is_unknown.sum()))
-        self._blocks.append((values, positions, keys))
-        if sum(len(block[2]) for block in self._blocks) > 2 * MAX_UNLABELLED + len(self._known):
-            self._join_blocks()
+        values = features.detach().to("cpu", torch.float64)
+        self.first = self.first if self._sample.rows else values.numpy()
+        self._sample.add(values)
 
     def select(self, outputs: int) -> tuple[Matrix, Matrix, Vector]:
         """Return features, labels and counts of the rows that were kept; a count stands for several rows."""
-        labels = read_labels(self._labels, self.rows, "adapt_head", "target_labels", outputs=outputs)[0]
-        features, positions, keys = self._join_blocks()
-        is_known = keys < 0.0
-        share = (self.rows - is_known.sum()) / max(int((~is_known).sum()), 1)
-        return features, labels[positions], np.where(is_known, 1.0, share)
-
-    def _join_blocks(self) -> tuple[Matrix, NDArray[np.int64], Vector]:
-        """Return all rows as one block in their order, with at most MAX_UNLABELLED unlabelled rows."""
-        features, positions, keys = (np.concatenate(parts) for parts in zip(*self._blocks, strict=True))
-        limit = MAX_UNLABELLED + int((keys < 0.0).sum())
-        if len(keys) > limit:
-            kept = np.sort(np.argpartition(keys, limit)[:limit])
-            features, positions, keys = features[kept], positions[kept], keys[kept]
-        self._blocks = [(features, positions, keys)]
-        return self._blocks[0]
+        rows = self._sample.rows
+        labels = read_labels(self._labels, rows, "adapt_head", "target_labels", outputs=outputs)[0]
+        features, positions = (part.numpy() for part in self._sample.select())
+        order = np.argsort(positions)
+        is_known = np.isin(positions[order], self._known)
+        share = (rows - is_known.sum()) / max(int((~is_known).sum()), 1)
+        return features[order], labels[positions[order]], np.where(is_known, 1.0, share)
 
 
 def _to_numpy(values: Any) -> Any:

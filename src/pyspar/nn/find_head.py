@@ -7,7 +7,6 @@ positive.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -28,12 +27,17 @@ Trace = list[torch.Size]
 """The shapes of a linear layer's outputs in one forward pass, one for each time that it ran."""
 PROBE_RANGE = 1000.0
 """The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
+FIX = (
+    "The prediction must be a linear function of the features: merge adapters first (merge_and_unload), and if the "
+    "model selects one token of each sequence, select it before the layer; otherwise adapt the part of the model that "
+    "ends with the linear layer, and apply the rest afterwards"
+)
 
 
 def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: str) -> str:
     """Return the name of the linear layer whose output the model returns, or raise InputError.
 
-    A layer that is named by ``head`` is only checked.
+    A layer that is named by ``head`` is only checked. Otherwise the last layers are tried first.
     """
     model = type(run.model).__name__
     layers = {name: m for name, m in run.model.named_modules() if isinstance(m, nn.Linear)}
@@ -50,37 +54,29 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     traces, outputs = _trace_layers(forward, layers)
     if not outputs:
         raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
-    if head is None:
-        if not traces:
-            raise InputError(
-                f"{where}: {model} ran none of its linear layers: {listed}; if its functions are compiled, pass the "
-                "model before compilation, or the result of torch.compile(model)"
-            )
-        head = _select_layer(model, forward, layers, traces, outputs)
-    trace = traces.get(head)
-    if reason := _explain_refusal(forward, layers[head], trace, outputs):
-        fix = _suggest_fix(run.model, head, trace, outputs)
-        raise InputError(f"{model}: {describe_layer(head)} cannot be adapted: {reason}. {fix}")
-    return head
-
-
-def _select_layer(
-    model: str, forward: Forward, layers: dict[str, nn.Linear], traces: dict[str, Trace], outputs: list[Tensor]
-) -> str:
-    """Return the only layer whose output the model returns, or the most likely one. Late layers are tried first."""
+    if not traces:
+        raise InputError(
+            f"{where}: {model} ran none of its linear layers: {listed}; if its functions are compiled, pass the "
+            "model before compilation, or the result of torch.compile(model)"
+        )
     sizes = {output.numel() for output in outputs}
     last_first = list(traces)[::-1]
-    candidates = [name for name in last_first if traces[name][-1].numel() in sizes]
-    heads: list[str] = []
-    for name in candidates:
-        if (len(outputs) > 1 or not heads) and _is_returned(forward, layers[name]):  # one output comes from one layer
-            heads.append(name)
+    candidates = [name for name in last_first if traces[name][-1].numel() in sizes] or last_first[:1]
+    reasons: dict[str, str | None] = {}
+    for name in candidates if head is None else [head]:
+        reasons[name] = _explain_refusal(forward, layers[name], traces.get(name), outputs)
+        if reasons[name] is None and len(outputs) == 1:  # one output comes from one layer
+            return name
+    heads = [name for name, reason in reasons.items() if reason is None]
     if len(heads) > 1:
         raise InputError(
             f"{model} returns {len(outputs)} tensors, and several come directly from linear layers: "
             f"{list_some(heads[::-1])}; pass head= with one of these names"
         )
-    return (heads or candidates or last_first)[0]
+    if not heads:
+        name, reason = next(iter(reasons.items()))
+        raise InputError(f"{model}: {describe_layer(name)} cannot be adapted: {reason}. {FIX}")
+    return heads[0]
 
 
 def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, outputs: list[Tensor]) -> str | None:
@@ -90,53 +86,46 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, ou
     if trace[-1].numel() not in {output.numel() for output in outputs}:
         returned = " and ".join(str(tuple(output.shape)) for output in outputs)
         return f"its output has shape {tuple(trace[-1])}, but the model returns {returned}"
-    if not _is_returned(forward, layer):
+    is_returned, is_linear = _probe_layer(forward, layer)
+    if not is_returned:
         return "the model changes its output, for example by an activation, a scaling, a selection or an added term"
     if len(trace) > 1:
         return f"the model runs it {len(trace)} times per batch, so there is more than one input row per label"
     if parametrize.is_parametrized(layer) or not isinstance(layer._parameters.get("weight"), nn.Parameter):
         return "its weight is computed from other parameters, as weight_norm and spectral_norm do; remove them first"
-    return None if _is_linear(forward, layer) else f"{type(layer).__name__} computes no input times weight plus bias"
+    return None if is_linear else f"{type(layer).__name__} computes no input times weight plus bias"
 
 
-def _suggest_fix(model: nn.Module, head: str, trace: Trace | None, outputs: list[Tensor]) -> str:
-    """Return what to do about a model whose layer cannot be the head."""
-    path = head.split(".")
-    if any(hasattr(model.get_submodule(".".join(path[: i + 1])), "lora_A") for i in range(len(path))):
-        return "It has a LoRA adapter that is not merged; call model.merge_and_unload(), and pass the model it returns"
-    if trace and len(trace[-1]) == 3 and (trace[-1][0], trace[-1][2]) in [tuple(output.shape) for output in outputs]:
-        return (
-            "The layer runs on every token and the model selects one token of each sequence; pass a wrapper whose "
-            "forward selects the token before the layer: layer(hidden_states[torch.arange(n), last_token])"
-        )
-    return (
-        "The prediction must be a linear function of the features; adapt the part of the model that ends with the "
-        "linear layer, and apply the rest afterwards"
-    )
-
-
-def _is_returned(forward: Forward, layer: nn.Linear) -> bool:
-    """Return whether the model returns the output of a layer unchanged.
+def _probe_layer(forward: Forward, layer: nn.Linear) -> tuple[bool, bool]:
+    """Return whether the model returns the output of a layer unchanged, and whether the layer is linear.
 
     The output is replaced by probe numbers, by their negation, and by zeros. One of the tensors that the model returns,
-    in the same order each time, must contain all three.
+    in the same order each time, must contain all three. A subclass or a hook may compute something that is not linear.
     """
     places: set[int] | None = None
+    is_linear = True
     for scale in (PROBE_RANGE, -PROBE_RANGE, 0.0):
         probes: list[Tensor] = []
 
-        def replace(module: nn.Module, args: Any, output: Tensor, scale: float = scale, probes: Any = probes) -> Tensor:
+        def replace(
+            module: nn.Module, args: Any, kwargs: Any, output: Tensor, scale: float = scale, probes: Any = probes
+        ) -> Tensor:
+            nonlocal is_linear
+            linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
+            if linear.numel() and bool(linear.isfinite().all()):  # the check of the features reports NaN and infinity
+                eps = 64 * torch.finfo(linear.dtype).eps
+                is_linear &= _are_close(linear, output, rtol=eps, atol=eps * float(linear.abs().max()))
             numbers = (scale * _draw_probe(output.numel())).to(output)
             probes.append(numbers.clone())  # the model may change its tensor in place
             return numbers.reshape(output.shape)
 
-        with layer.register_forward_hook(replace):
+        with layer.register_forward_hook(replace, with_kwargs=True):
             returned = forward()
         # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
         eps = [max(torch.finfo(tensor.dtype).eps for tensor in (output, probes[0])) for output in returned]
         close = {i for i, output in enumerate(returned) if _are_close(output, probes[0], rtol=4 * eps[i])}
         places = close if places is None else places & close
-    return bool(places)
+    return bool(places), is_linear
 
 
 def _draw_probe(count: int) -> Tensor:
@@ -145,22 +134,6 @@ def _draw_probe(count: int) -> Tensor:
     sizes = 10.0 ** (-6.0 * torch.rand(count, generator=generator))
     sizes[:1] = 1.0
     return sizes * torch.where(torch.rand(count, generator=generator) < 0.3, -1.0, 1.0)
-
-
-def _is_linear(forward: Forward, layer: nn.Linear) -> bool:
-    """Return whether a layer computes input times weight plus bias. A subclass or a hook may compute something else."""
-    matches: list[bool] = []
-
-    def compare(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
-        linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
-        if linear.numel() and bool(torch.isfinite(linear).all()):  # the check of the features reports NaN and infinity
-            eps = 64 * torch.finfo(linear.dtype).eps
-            close = _are_close(linear, output, rtol=eps, atol=eps * float(linear.abs().max()))
-            matches.append(linear.shape == output.shape and close)
-
-    with layer.register_forward_hook(compare, with_kwargs=True):
-        forward()
-    return all(matches)
 
 
 def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[str, Trace], list[Tensor]]:
@@ -179,17 +152,11 @@ def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[
 
 
 def _collect_tensors(value: Any) -> list[Tensor]:
-    """Return the floating-point tensors in a model's output, which may be a nested structure."""
+    """Return the floating-point tensors in a model's output: a tensor, a mapping, a tuple or a list of outputs."""
     if isinstance(value, Tensor):
         return [value] if value.is_floating_point() else []
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = [getattr(value, field.name) for field in dataclasses.fields(value)]
-    if isinstance(value, (tuple, list)):
-        return [tensor for part in value for tensor in _collect_tensors(part)]
-    parts = getattr(value, "__dict__", {}).values()  # of any other object, its tensors but not the objects inside it
-    return [part for part in parts if isinstance(part, Tensor) and part.is_floating_point()]
+    parts = list(value.values()) if isinstance(value, Mapping) else value
+    return [tensor for part in parts for tensor in _collect_tensors(part)] if isinstance(parts, (tuple, list)) else []
 
 
 def _are_close(a: Tensor, b: Tensor, *, rtol: float, atol: float = 0.0) -> bool:

@@ -8,12 +8,12 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
-from pyspar.core.regression import Noise, least_squares
+from pyspar.core.moments import Matrix, Moments, Vector, column_norms
+from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
 from pyspar.estimators.calibration import forecast_error as forecast_source_error
@@ -21,10 +21,10 @@ from pyspar.estimators.calibration import refuse_training_rows
 from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
-from pyspar.nn.batches import BatchReader, Function, check_loader, read_first_batch
-from pyspar.nn.features import ErrorSums, FeatureReader, TargetRows
-from pyspar.nn.find_head import check_not_tied, describe_layer, find_head
-from pyspar.nn.models import check_network, copy_model, prepare_runner, unwrap
+from pyspar.nn.batches import Function, check_loader
+from pyspar.nn.features import ErrorSums, TargetRows, open_reader
+from pyspar.nn.find_head import check_not_tied, describe_layer
+from pyspar.nn.models import check_network, copy_model, unwrap
 from pyspar.sources import eigen_on_device_of
 from pyspar.text import format_number
 
@@ -36,8 +36,6 @@ MAX_MISFIT, MAX_SOURCE_LOSS = 2.0, 1.1
 """The largest ratios, without a warning, of the trained head's error on the source to that of least squares, and of the
 new head's error to the trained one's."""
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
-CONSTANT_SHARE = 1e-3
-"""Predictions that vary by less than this share of the labels' standard deviation are constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,54 +49,14 @@ class SourceFeatures:
 
 @dataclass(frozen=True, eq=False)
 class HeadSummary:
-    """Errors on the source rows (RMSE) and spreads of the predictions on the target; arrays have one per output.
+    """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head.
 
-    ``trained``, ``refitted`` and ``adapted`` are the given head, least squares on the same rows, and the new head.
-    Least squares has the smallest error by construction.
+    Least squares on the same rows, ``refitted``, has the smallest error by construction.
     """
 
     trained: Vector
     refitted: Vector
     adapted: Vector
-    label_spread: Vector
-    trained_spread: Vector
-    adapted_spread: Vector
-
-    @property
-    def is_constant(self) -> Mask:
-        """Whether the new head predicts a constant on the target, where the given head does not."""
-        limit = CONSTANT_SHARE * self.label_spread
-        return np.asarray((self.adapted_spread <= limit) & (self.trained_spread > limit))
-
-    @property
-    def is_worse(self) -> Mask:
-        """Whether the error on the source grew by more than 10 %."""
-        return np.asarray(self.adapted > MAX_SOURCE_LOSS * self.trained)
-
-    def warn(self, *, check_body: bool) -> None:
-        """Warn of a head that is constant on the target or worse on the source, and of a body that does not fit."""
-        trained, refitted, adapted = (
-            [format_number(x) for x in v] for v in (self.trained, self.refitted, self.adapted)
-        )
-        for k, (constant, worse) in enumerate(zip(self.is_constant, self.is_worse, strict=True)):
-            name = _name_output(k, self.trained)
-            if constant:
-                warn(
-                    f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
-                    "trained model, or pass more source rows"
-                )
-            elif worse:
-                warn(
-                    f"the new head has a larger error on the source than the trained one{name}: RMSE {adapted[k]} "
-                    f"instead of {trained[k]}; use the trained model, or method='bayes' with cutoff=0, which changes "
-                    "it least"
-                )
-            if check_body and self.trained[k] > MAX_MISFIT * self.refitted[k]:
-                warn(
-                    f"the body of the model does not fit the source{name}: the RMSE of its head is {trained[k]} there, "
-                    f"and that of a refitted head is {refitted[k]}; if the model was aligned with the target, pass the "
-                    "trained one as source_model="
-                )
 
     def __str__(self) -> str:
         names = ("trained", "refitted", "adapted")
@@ -124,7 +82,7 @@ class AdaptedHead:
     head_name: str
     summary: HeadSummary
     source: SourceFeatures
-    target: Moments | None
+    target: Moments
     weights: tuple[Matrix, Vector]
     drift: TargetDrift | list[TargetDrift | None] | None = None
     forecast: LabelForecast | list[LabelForecast | None] | None = None
@@ -138,8 +96,6 @@ class AdaptedHead:
         """
         if self.forecast is not None:
             return self.forecast
-        if self.target is None:
-            raise InputError("the expected RMSE needs a target, got none; pass target_loader")
         source = self.source.moments
         refuse_training_rows(self.source_rows)
         separation = measure_separation(source.without_outputs(), self.target)
@@ -155,45 +111,26 @@ class AdaptedHead:
                 float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
-            for rmse, spread in zip(self.summary.adapted, self.summary.label_spread, strict=True)
+            for rmse, spread in zip(self.summary.adapted, source.spread[source.n_features :], strict=True)
         ]  # fmt: skip
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
-    def write_to(self, model: nn.Module) -> None:
-        """Write the new head into a model in place, such as the model that was given to :func:`adapt_head`."""
-        head = cast(nn.Linear, self.model.get_submodule(self.head_name))
-        check_network(model)
-        layer = dict(unwrap(model).named_modules()).get(self.head_name)
-        if not isinstance(layer, nn.Linear) or layer.weight.shape != head.weight.shape:
-            raise InputError(
-                f"{type(model).__name__} must have a linear layer {self.head_name!r} with weights of shape "
-                f"{tuple(head.weight.shape)}, got {'no such layer' if layer is None else repr(layer)}; pass the model "
-                "that was given to adapt_head, or a copy of it"
-            )
-        write_weights(*_weights_of(head), layer, self.head_name)
-
     def __repr__(self) -> str:
-        result = str(self.changed)
-        factors = [format_number(factor) for factor in np.atleast_1d(getattr(self.adaptation, "scale", 1.0))]
-        if set(factors) != {"1"}:
-            result += f", scaled by {' and '.join(factors)}"
+        result = str(self.changed) if self.changed.directions else f"{self.changed}: the model is unchanged"
         forecasts = [f for f in (self.forecast if isinstance(self.forecast, list) else [self.forecast]) if f]
         if forecasts:
             errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
-            result += f" without target labels; then corrected with {forecasts[0].n_labels:g} target labels, "
-            result += f"expected RMSE on the target {errors}"
-        elif not self.changed.directions:
-            result += ": the model is unchanged"
+            result = f"{self.changed} without target labels; then corrected with {forecasts[0].n_labels:g} target "
+            result += f"labels, expected RMSE on the target {errors}"
         model = type(self.model).__name__
         return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.summary})"
 
 
 def adapt_head(
-    model: nn.Module, source_loader: Any, target_loader: Any = None, *, source_model: nn.Module | None = None,
+    model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
-    noise: Noise = "mle", cutoff: float | None = None, head: str | None = None, inputs: Function = None,
-    labels: Function = None, mask: Function = None, sample_weight: Function = None,
-    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", autocast: torch.dtype | None = None,
+    cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
+    sample_weight: Function = None, labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out",
     progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
@@ -206,12 +143,13 @@ def adapt_head(
     ----------
     model : torch.nn.Module
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
+        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped. Inside ``torch.autocast`` it runs in mixed
+        precision, and the features have that precision.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
         It is read once, and features are not stored. Pass training rows to repair a well-trained network. Pass held-out
         rows, several times as many as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
-        Labels in it are ignored. Not needed with ``method="ols"``, unless there are ``target_labels``.
+        Labels in it are ignored.
     source_model : torch.nn.Module, optional
         The network through which source rows are read, by default ``model``. Pass the trained network if ``model`` was
         aligned with the target, because its body no longer fits the source.
@@ -227,8 +165,6 @@ def adapt_head(
         "bayes" corrects the trained head; the noise may differ between rows. "spar" is the paper's method: it replaces
         the head by least squares on the source and removes the directions that noise can explain. "ols" only refits by
         least squares. "spar" and "ols" may harm a well-trained network.
-    noise : {"mle", "unbiased", "exact"}, default "mle"
-        As for :class:`pyspar.SpARRegressor`; for "spar" and "ols" only.
     cutoff : float in [0, 1), optional
         Directions whose singular value is below this share of the largest are not fitted. The default is ``max(N, D)``
         machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the features.
@@ -237,14 +173,12 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
         tuple (the model's positional arguments) or a dict (its named arguments).
-    mask, sample_weight : functions of a batch, optional
-        Which rows of the head's input count, such as tokens (booleans, or 0 and 1), and with which weight.
+    sample_weight : function of a batch, optional
+        The weight of each row of the head's input. A zero, or False, excludes a row, such as a padded token.
     labels_scale : {"check", "ignore"}, default "check"
         "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
-    autocast : torch.bfloat16 or torch.float16, optional
-        Run the model in mixed precision. The features then have that precision.
     progress : bool, optional
         Show progress. By default, a bar is shown on a terminal after two seconds.
 
@@ -264,98 +198,76 @@ def adapt_head(
     check_network(model)
     if source_model is not None:
         check_network(source_model, "source_model")
-    functions = {"inputs": inputs, "labels": labels, "mask": mask, "sample_weight": sample_weight}
-    numbers: Any = {"alpha": alpha, "noise": noise, "cutoff": cutoff}
-    uses_target = method != "ols" or target_labels is not None or target_loader is not None
     if not isinstance(source_loader, SourceFeatures):
         check_loader(source_loader, "source_loader")
-    if uses_target and target_loader is None:
-        raise InputError("target_loader is missing; method='ols' is the only method that does not need it")
-    if uses_target:
-        check_loader(target_loader, "target_loader")
-    if uses_target and target_loader is source_loader and hasattr(source_loader, "__next__"):
-        raise InputError(
-            "source_loader and target_loader are the same iterator, which can be read only once; pass two iterators, "
-            "or a list or DataLoader"
-        )
+    check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
-
-    def prepare(network: nn.Module, loader: Any, name: str | None, where: str) -> tuple[FeatureReader, Any]:
-        """Find the head of a network with the first batch of a loader; return its reader and all batches."""
-        first, batches = read_first_batch(loader, where)
-        reader, place = BatchReader.of(network, **functions), f"batch 0 of {where}"
-        name = find_head(run, reader.read_arguments(first, place), name, place)
-        layer = cast(nn.Linear, network.get_submodule(name))
-        return FeatureReader(run, name, _select_outputs(output, layer), reader, progress), batches
-
-    name, source, z = head, source_loader, None
+    functions: dict[str, Any] = {"inputs": inputs, "labels": labels, "sample_weight": sample_weight}
+    source = source_loader
     if not isinstance(source, SourceFeatures):
         body = adapted if source_model is None else copy_model(unwrap(source_model))
-        with prepare_runner(body, autocast) as run:
-            features, batches = prepare(body, source_loader, head, "source_loader")
-            trained = _weights_of(features.layer, features.outputs)
-            errors = ErrorSums(*trained, run.eps) if method == "bayes" else None
-            is_ignored = labels_scale == "ignore"
-            x, ndim = features.read(batches, "source", source_loader, allow_padding=is_ignored, errors=errors)
-            if x.rows < 2:
-                raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
-            if not is_ignored:
-                _check_label_scale(x, *trained)
-            name, source = features.head, SourceFeatures(x, () if errors is None else errors.roots(), ndim)
+        with open_reader(body, source_loader, "source_loader", head, **functions) as (reader, batches):
+            trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
+            errors = ErrorSums(*trained, reader.run.eps)
+            x, ndim = reader.read_moments(
+                batches, "source_loader", source_loader, outputs=len(trained[1]),
+                others=[errors] if method == "bayes" else [], progress=progress,
+            )  # fmt: skip
+        if x.rows < 2:
+            raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
+        if labels_scale == "check":
+            _check_label_scale(x, *trained)
+        head, source = reader.head, SourceFeatures(x, errors.roots() if method == "bayes" else (), ndim)
     x = source.moments
     if keep is not None and source.ndim != 2:
         got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
         raise InputError(f"target_labels requires a head with one input row per label, {got}")
-    with prepare_runner(adapted, autocast) as run:
-        if uses_target:
-            features, batches = prepare(adapted, target_loader, name, "target_loader")
-            z, _ = features.read(batches, "target", target_loader, ndim=source.ndim, keep=keep)
-            if keep is not None:
-                features.check_order(target_loader, keep.first)
-        elif isinstance(source_loader, SourceFeatures):
-            raise InputError("method='ols' with the source of an earlier result needs target_loader; pass it")
-    check_not_tied(unwrap(model), features.head)
-    layer, outputs = cast(nn.Linear, adapted.get_submodule(features.head)), features.outputs
-    coef, trained_bias = _weights_of(layer, outputs)
+    with open_reader(adapted, target_loader, "target_loader", head, **functions) as (reader, batches):
+        others = [] if keep is None else [keep]
+        z, _ = reader.read_moments(
+            batches, "target_loader", target_loader, ndim=source.ndim, others=others, progress=progress
+        )
+        if keep is not None:
+            reader.check_order(target_loader, keep.first)
+    check_not_tied(unwrap(model), reader.head)
+    layer, outputs = reader.layer, _select_outputs(output, reader.layer)
+    coef, bias = _weights_of(layer, outputs)
     if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
         raise InputError(
             f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
             f"{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture"
         )
-    bias = None if layer.bias is None else trained_bias
-    target, eigen = None if method == "ols" else z, eigen_on_device_of(layer.weight)
-    new = new_head_weights(x, target, coef, bias, method, error_roots=source.error_roots, eigen=eigen, **numbers)
-    summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
-    summary.warn(check_body=method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features)
+    new = new_head_weights(
+        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
+        error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
+    )  # fmt: skip
+    refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
+    summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
+    is_fitted = method != "bayes" or labels_scale == "ignore" or x.rows <= 5 * x.n_features
+    _warn_of_head(summary, new, check_body=not is_fitted)
     drift = forecast = None
-    if keep is not None and z is not None:
+    if keep is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
-        summary = _compare_heads(x, z, (coef, trained_bias), new, fit_intercept=bias is not None)
-    write_weights(new.coef, new.intercept, layer, features.head, outputs)
-    results = new.changed, new.adaptation, features.head, summary, source, z, (new.coef, new.intercept), drift, forecast
+        summary = replace(summary, adapted=_source_rmse(x, new.coef, new.intercept))
+    _write_weights(new, layer, reader.head, outputs)
+    results = new.changed, new.adaptation, reader.head, summary, source, z, (new.coef, new.intercept), drift, forecast
     return AdaptedHead(adapted, method, *results, source_rows)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
-    check_head_options(options["method"], **{name: options[name] for name in ("alpha", "noise", "cutoff")})
+    check_head_options(options["method"], alpha=options["alpha"], noise="mle", cutoff=options["cutoff"])
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    functions = ("inputs", "labels", "mask", "sample_weight")
-    rules: dict[str, tuple[Callable[[Any], bool], str]] = {
-        "progress": (lambda value: value in (True, False), "True, False or None"),
-        "autocast": (lambda value: value in (torch.bfloat16, torch.float16), "torch.bfloat16, torch.float16 or None"),
-        "head": (lambda value: isinstance(value, str), "the name of a layer, such as 'fc'"),
-        **dict.fromkeys(functions, (callable, "a function of the batch")),
-    }
-    for name, (is_valid, expected) in rules.items():
-        if options[name] is not None and not is_valid(options[name]):
-            raise TypeError(f"{name} must be {expected}, got {options[name]!r} ({type(options[name]).__name__})")
-    if options["target_labels"] is not None:
-        TargetRows(options["target_labels"])  # refuses what are no labels
-        if options["mask"] is not None or options["sample_weight"] is not None:
-            raise InputError("target_labels cannot be combined with mask or sample_weight; pass one or the other")
+    kinds = {"progress": (bool, "True, False or None"), "head": (str, "the name of a layer, such as 'fc'")}
+    functions = dict.fromkeys(("inputs", "labels", "sample_weight"), (Callable, "a function of the batch"))
+    for name, (kind, expected) in {**kinds, **functions}.items():
+        value = options[name]
+        if value is not None and not isinstance(value, cast(type, kind)):
+            raise TypeError(f"{name} must be {expected}, got {value!r} ({type(value).__name__})")
+    if options["target_labels"] is not None and options["sample_weight"] is not None:
+        raise InputError("target_labels cannot be combined with sample_weight; pass one or the other")
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -366,12 +278,11 @@ def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
     return (output,)
 
 
-def _weights_of(layer: nn.Linear, outputs: tuple[int, ...] | None = None) -> tuple[Matrix, Vector]:
+def _weights_of(layer: nn.Linear, outputs: tuple[int, ...]) -> tuple[Matrix, Vector]:
     """Return weights (K, D) and biases (K,) in float64; zeros for a layer without bias."""
-    rows = list(range(layer.out_features) if outputs is None else outputs)
-    coef = layer.weight.detach().to("cpu", torch.float64).numpy()[rows]
-    bias = np.zeros(len(rows)) if layer.bias is None else layer.bias.detach().to("cpu", torch.float64).numpy()[rows]
-    return coef, bias
+    bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias
+    coef, intercept = (part.detach().to("cpu", torch.float64).numpy()[list(outputs)] for part in (layer.weight, bias))
+    return coef, intercept
 
 
 def _correct(
@@ -401,17 +312,29 @@ def _correct(
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
-def _compare_heads(
-    source: Moments, target: Moments | None, trained: tuple[Matrix, Vector], new: NewHead, *, fit_intercept: bool
-) -> HeadSummary:
-    """Return the errors of a trained head and a new one from the moments of the features."""
-    refitted = least_squares(source, fit_intercept=fit_intercept).residual / np.sqrt(source.weight)
-    spreads = [np.full(len(new.coef), np.inf)] * 2
-    if target is not None:
-        centred = target.root_about(None)[:, : target.n_features]
-        spreads = [column_norms(centred @ coef.T) / np.sqrt(target.weight) for coef in (trained[0], new.coef)]
-    errors = _source_rmse(source, *trained), np.asarray(refitted), _source_rmse(source, new.coef, new.intercept)
-    return HeadSummary(*errors, source.spread[source.n_features :], *spreads)
+def _warn_of_head(summary: HeadSummary, new: NewHead, *, check_body: bool) -> None:
+    """Warn of a head that is constant on the target or worse on the source, and of a body that does not fit."""
+    errors = zip(summary.trained, summary.refitted, summary.adapted, strict=True)
+    for k, (trained, refitted, adapted) in enumerate(errors):
+        name = _name_output(k, summary.trained)
+        adaptation = new.adaptation
+        if adaptation is not None and not adaptation.posterior and adaptation.removed[:, k].all():
+            warn(
+                f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
+                "trained model, or pass more source rows"
+            )
+        elif adapted > MAX_SOURCE_LOSS * trained:
+            warn(
+                f"the new head has a larger error on the source than the trained one{name}: RMSE "
+                f"{format_number(adapted)} instead of {format_number(trained)}; use the trained model, or "
+                "method='bayes' with cutoff=0, which changes it least"
+            )
+        if check_body and trained > MAX_MISFIT * refitted:
+            warn(
+                f"the body of the model does not fit the source{name}: the RMSE of its head is "
+                f"{format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; if the "
+                "model was aligned with the target, pass the trained one as source_model="
+            )
 
 
 def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
@@ -447,19 +370,15 @@ def _name_output(output: int, outputs: Vector) -> str:
     return f" (output {output})" if len(outputs) > 1 else ""
 
 
-def write_weights(
-    coef: Matrix, intercept: Vector, layer: nn.Linear, name: str, outputs: tuple[int, ...] | None = None
-) -> None:
+def _write_weights(new: NewHead, layer: nn.Linear, name: str, outputs: tuple[int, ...]) -> None:
     """Write weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
-    rows = list(range(layer.out_features) if outputs is None else outputs)
-    weight: Tensor = torch.as_tensor(coef).to(layer.weight)
-    bias: Tensor = torch.as_tensor(intercept).to(layer.weight)
+    weight, bias = (torch.as_tensor(part).to(layer.weight) for part in (new.coef, new.intercept))
     if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
         what = f"the new weights of {describe_layer(name)}"
         raise InputError(f"{what} exceed the range of its dtype {layer.weight.dtype}; use a wider dtype")
     if layer.bias is None and bias.any():
         layer.bias = nn.Parameter(layer.weight.new_zeros(layer.out_features), layer.weight.requires_grad)
     with torch.no_grad():
-        layer.weight[rows] = weight
+        layer.weight[list(outputs)] = weight
         if layer.bias is not None:
-            layer.bias[rows] = bias
+            layer.bias[list(outputs)] = bias

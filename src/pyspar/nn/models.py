@@ -62,25 +62,12 @@ def copy_model(model: nn.Module) -> nn.Module:
         raise TypeError(f"copy.deepcopy cannot copy {type(model).__name__}; make it copyable: {error}") from error
 
 
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode inside a ``with`` block, and restore the training flag of each module."""
-    flags = [(module, module.training) for module in model.modules()]
-    try:
-        model.eval()
-        yield
-    finally:
-        for module, training in flags:
-            module.training = training
-
-
 @dataclass(frozen=True)
 class ModelRunner:
     """Runs a model on one batch at a time."""
 
     model: nn.Module
     device: torch.device
-    autocast: torch.dtype | None
     is_compiled: bool = False
     needs_grad: bool = False
 
@@ -88,8 +75,7 @@ class ModelRunner:
     def eps(self) -> float:
         """The machine epsilon of mixed precision, which limits the features even if they are cast to a wider dtype."""
         kind = self.device.type
-        outer = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-        return max((float(torch.finfo(d).eps) for d in (self.autocast, outer) if d is not None), default=EPS64)
+        return float(torch.finfo(torch.get_autocast_dtype(kind)).eps) if torch.is_autocast_enabled(kind) else EPS64
 
     def __call__(self, arguments: Arguments, where: str) -> Any:
         """Return the output of the model. ``where`` names the batch in error messages."""
@@ -102,8 +88,6 @@ class ModelRunner:
                     # A compiled module ignores hooks that are added later.
                     stack.enter_context(_STANCE_LOCK)
                     stack.enter_context(torch.compiler.set_stance("force_eager"))
-                if self.autocast is not None:
-                    stack.enter_context(torch.autocast(self.device.type, dtype=self.autocast))
                 return self.model(*args, **kwargs)
         except torch.cuda.OutOfMemoryError:
             raise
@@ -128,11 +112,16 @@ class ModelRunner:
 
 
 @contextmanager
-def prepare_runner(model: nn.Module, autocast: torch.dtype | None) -> Iterator[ModelRunner]:
-    """Yield a runner for a model in evaluation mode; the flags are restored after the ``with`` block."""
+def prepare_runner(model: nn.Module) -> Iterator[ModelRunner]:
+    """Yield a runner for a model in evaluation mode; the training flag of each module is restored afterwards."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    with evaluation_mode(model):
-        yield ModelRunner(model, device, autocast, any(map(_is_compiled, model.modules())))
+    flags = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield ModelRunner(model, device, any(map(_is_compiled, model.modules())))
+    finally:
+        for module, training in flags:
+            module.training = training
 
 
 def _is_compiled(module: nn.Module) -> bool:

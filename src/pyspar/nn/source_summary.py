@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from scipy.stats import betabinom
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
+from pyspar.nn.features import RowSample
 from pyspar.persist import write_atomically
 
 MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6
@@ -94,21 +94,11 @@ class SourceSummary:
         return float(betabinom.sf(outside - 1, rows, rank, len(self.distances) + 1 - rank))
 
 
-def sample_rows(batches: Iterable[Tensor], seed: int) -> Tensor:
-    """Return a random sample of the rows of any number of batches, in random order."""
-    generator = torch.Generator().manual_seed(seed)
-    sample, keys = torch.empty(0), torch.empty(0)
-    for rows in batches:  # the rows with the smallest random keys are a random sample of all rows
-        keys = torch.cat([keys, torch.rand(len(rows), generator=generator)])
-        keys, order = keys.topk(min(MAX_SOURCE_ROWS, len(keys)), largest=False)
-        sample = torch.cat([sample.view(-1, rows.shape[1]), rows.detach().cpu()])[order]
-    return sample
-
-
-def make_summary(features: Tensor, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
-    """Return the summary of features in random order."""
-    if len(features) < MIN_SOURCE_ROWS:
-        raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {len(features)}; pass training rows")
+def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
+    """Return the summary of a sample of features."""
+    if sample.rows < MIN_SOURCE_ROWS:
+        raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {sample.rows}; pass training rows")
+    features, _ = sample.select()
     rows = features.double()
     mean = rows.mean(dim=0)
     variances, directions = torch.linalg.eigh(torch.cov(rows.T, correction=0).reshape(len(mean), len(mean)))
