@@ -277,8 +277,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target."""
-        target = validation.target_moments(self, Z, sample_weight)
         with validation.name_target():
+            target = validation.target_moments(self, Z, sample_weight)
             refuse_extremes(target)
         if sample_weight is not None:
             validation.warn_if_weights_do_not_count(target, "target")

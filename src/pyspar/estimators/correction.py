@@ -32,7 +32,7 @@ from pyspar.estimators.labels import (
     read_predictions,
 )
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import check_boolean, check_level, clone_without
+from pyspar.estimators.validation import check_choice, check_level, clone_without
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
@@ -195,7 +195,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             such as inverse probabilities, must be divided by their mean.
         """
         models = self._models()
-        check_boolean("smooth", self.smooth)
+        check_choice("smooth", self.smooth, (True, False))
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         rows = new._read(Z, reset=True)

@@ -8,7 +8,6 @@ in-distribution error depends on groups: intervals do not cover how few groups t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,10 @@ def split_by_groups(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: 
 
 def left_out_rmse(folds: list[Moments], fit: Callable[[Moments], tuple[Matrix, Vector]]) -> Vector:
     """Return the RMSE, per output, on each fold of the weights that are fitted to the others."""
-    before: list[Any] = [0, *accumulate(folds)]  # the sums of all folds before and after each one
-    after: list[Any] = [0, *accumulate(reversed(folds))]
     squares: Any = 0.0
-    for fold, *others in zip(folds, before, reversed(after[:-1])):
-        errors = fold.subtract_prediction(*fit(sum(part for part in others if part)))
+    for fold in folds:
+        others: Any = sum(other for other in folds if other is not fold)
+        errors = fold.subtract_prediction(*fit(others))
         squares = squares + np.square(errors.column_lengths()[fold.n_features :])
     return np.asarray(np.sqrt(squares / sum(fold.weight for fold in folds)))
 

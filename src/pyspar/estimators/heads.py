@@ -13,7 +13,7 @@ import numpy as np
 from pyspar.core.adapt import Adaptation, adapt, rule_at
 from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_norms
 from pyspar.core.refit import refit_head
-from pyspar.core.regression import Noise, fit_ols
+from pyspar.core.regression import fit_ols
 from pyspar.core.spectrum import Eigen, default_cutoff, directions_above
 from pyspar.estimators.validation import check_alpha, check_choice, is_number
 
@@ -42,11 +42,10 @@ class NewHead:
     adaptation: Adaptation | None
 
 
-def check_head_options(method: Any, *, alpha: Any, noise: Any, cutoff: Any) -> None:
+def check_head_options(method: Any, *, alpha: Any, cutoff: Any) -> None:
     """Raise ValueError for an invalid option of :func:`new_head_weights`, before the features are read."""
     check_choice("method", method, get_args(HeadMethod))
     check_alpha(alpha)
-    check_choice("noise", noise, get_args(Noise))
     if cutoff is not None and not (is_number(cutoff) and 0.0 <= cutoff < 1.0):
         raise ValueError(f"cutoff must be in [0, 1), as a share of the largest singular value, got {cutoff!r}")
 
@@ -59,7 +58,6 @@ def new_head_weights(
     method: HeadMethod = "bayes",
     *,
     alpha: float = 0.999,
-    noise: Noise = "mle",
     cutoff: float | None = None,
     error_roots: tuple[Matrix, ...] = (),
     eigen: Eigen | None = None,
@@ -75,7 +73,7 @@ def new_head_weights(
         new = refit_head(source, target, w0, b0, alpha=alpha, cutoff=cutoff, error_roots=error_roots, eigen=eigen)
         return NewHead(new.weights, new.bias, Changed(int(new.adaptation.n_kept.sum()), new.kept.size), new.adaptation)
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
-    fit = fit_ols(_project_features(source, kept), fit_intercept=b0 is not None, noise=noise, eigen=eigen)
+    fit = fit_ols(_project_features(source, kept), fit_intercept=b0 is not None, eigen=eigen)
     weights, directions, adaptation = fit.w_hat, fit.x.V, None
     if method == "spar" and target is not None:
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.

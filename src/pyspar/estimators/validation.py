@@ -95,16 +95,10 @@ def check_alpha(alpha: Any) -> None:
         raise ValueError(f"alpha must be {CONFIDENCE}, got {alpha!r}")
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise ValueError for a value that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-
-
-def check_boolean(name: str, value: Any) -> None:
-    """Raise TypeError for a value that is not True or False, such as "no", which would count as true."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def check_level(level: Any) -> None:
@@ -186,16 +180,13 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         refuse_dates("the target", Z)
         if kind == "batches" and sample_weight is not None:
             raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
-        with name_target():
-            moments = moments_of(Z, sample_weight=sample_weight)
-        return target_moments(estimator, moments, None)
+        return target_moments(estimator, moments_of(Z, sample_weight=sample_weight), None)
     shape = np.shape(Z)
     if len(shape) == 2:
         check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
     eps = measured_eps(Z)
     Z = check_rows(estimator, Z, "the target", ensure_all_finite=False)
-    with name_target():
-        return _moments_in_memory(Z, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
+    return _moments_in_memory(Z, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
 
 
 def _moments_in_memory(X: Any, y: Any, weight: Any, eps: Any, names: Any, label_names: Any = None) -> Moments:

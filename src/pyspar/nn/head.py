@@ -257,7 +257,7 @@ def adapt_head(
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
-    check_head_options(options["method"], alpha=options["alpha"], noise="mle", cutoff=options["cutoff"])
+    check_head_options(options["method"], alpha=options["alpha"], cutoff=options["cutoff"])
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
     kinds = {"progress": (bool, "True, False or None"), "head": (str, "the name of a layer, such as 'fc'")}
