@@ -149,6 +149,20 @@ def test_channels_are_found_wherever_a_layer_has_them():
         np.testing.assert_allclose(spread, values.std(dim=1, correction=0), rtol=1e-4)
 
 
+def test_layers_may_be_registered_in_another_order_than_they_run(networks):
+    class Reversed(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.second, self.inner = inner[4], inner
+
+        def forward(self, x):
+            return self.inner(x)
+
+    expected = align(networks["layer"], SOURCE, TARGET, passes=0, force=True)
+    result = align(Reversed(networks["layer"]), SOURCE, TARGET, passes=0, force=True)
+    assert is_same(state(expected.model), state(result.model.inner))
+
+
 @pytest.mark.parametrize("kind", NORMS)
 def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
     model = networks[kind]

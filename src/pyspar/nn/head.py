@@ -12,7 +12,7 @@ from torch import nn
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Matrix, Moments, Vector, column_norms
+from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
@@ -338,23 +338,22 @@ def _warn_of_head(summary: HeadSummary, new: NewHead, *, check_body: bool) -> No
 
 def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    d, spread, error = source.n_features, source.spread[source.n_features :], _source_rmse(source, coef, intercept)
+    d, error = source.n_features, _source_rmse(source, coef, intercept)
     centred = source.root_about(None)
-    predicted, labels = centred[:, :d] @ coef.T, centred[:, d:]
-    squares, products = np.square(predicted).sum(axis=0), (predicted * labels).sum(axis=0)
-    explained = products / np.maximum(np.sqrt(squares) * column_norms(labels), 1e-300)  # the correlation
-    slopes = np.where(explained > 0.7, products / np.maximum(squares, 1e-300), np.nan)
-    for k in np.flatnonzero(spread > 0.0).tolist():
-        slope, line = slopes[k], ""
-        if error[k] <= MAX_ERROR * spread[k] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
+    for k, spread in enumerate(source.spread[d:]):
+        predicted, labels, line = centred[:, :d] @ coef[k], centred[:, d + k], ""
+        product, square = predicted @ labels, predicted @ predicted
+        is_line = product > 0.7 * np.sqrt(square * (labels @ labels))  # the correlation is above 0.7
+        slope = product / square if is_line else 1.0
+        if spread == 0.0 or (error[k] <= MAX_ERROR * spread and 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
             continue
-        if np.isfinite(slope):
+        if is_line:
             offset = source.mean[d + k] - slope * (source.mean[:d] @ coef[k] + intercept[k])
             line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
         raise InputError(
-            f"the source labels are on another scale than the model's predictions{_name_output(k, spread)}: the RMSE "
+            f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the RMSE "
             f"of the model is {format_number(error[k])}, and the labels have the standard deviation "
-            f"{format_number(spread[k])}{line}; pass labels=, a function of the batch that returns labels as the model "
+            f"{format_number(spread)}{line}; pass labels=, a function of the batch that returns labels as the model "
             "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
             "untrained head"
         )
