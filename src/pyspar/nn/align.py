@@ -30,7 +30,7 @@ from pyspar.text import count_noun, format_number, format_percent
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
 MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
-LEARNING_RATES, STEPS = (1e-3, 1e-2), 1600
+LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64
 """The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
 FLOOR = 1e-6
 """Added to the variance of a direction, as a share of the source's, so that a constant direction has a finite loss."""
@@ -50,9 +50,7 @@ class Alignment:
     outside: float
     p_value: float
     changed: bool
-    passes: int
     losses: tuple[float, ...]
-    head_name: str
     layers: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -60,14 +58,13 @@ class Alignment:
         if not self.changed:
             return f"not aligned: {share}; force=True aligns it"
         text = f"aligned {count_noun(len(self.layers), 'normalisation layer')}: {share}"
-        loss = " to ".join(map(format_number, self.losses[:: max(self.passes - 1, 1)]))
-        return f"{text}; loss {loss} in {count_noun(self.passes, 'pass', 'passes')}" if loss else text
+        loss = " to ".join(map(format_number, dict.fromkeys((*self.losses[:1], *self.losses[-1:]))))
+        return f"{text}; loss {loss} in {count_noun(len(self.losses), 'pass', 'passes')}" if loss else text
 
 
 def align(
-    model: nn.Module, source: Any, target: Any, passes: int = 5, *, learning_rate: float | None = None,
-    batch_size: int = 64, force: bool = False, head: str | None = None, inputs: Function = None, seed: int = 0,
-    progress: bool | None = None,
+    model: nn.Module, source: Any, target: Any, passes: int = 5, *, force: bool = False, head: str | None = None,
+    inputs: Function = None, seed: int = 0, progress: bool | None = None,
 ) -> Alignment:  # fmt: skip
     """Return a copy of a network that is aligned with a target whose measurement changed.
 
@@ -85,18 +82,13 @@ def align(
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
-    learning_rate : float, default 0.001 for 1,600 steps or more, and 1.6 / steps, at most 0.01, for fewer
-    batch_size, seed : int
-        The seed determines the order of the rows. The random state of the caller is not changed.
     force : bool, default False
         Align also a target inside the support.
+    seed : int, determines the order of the rows; the random state of the caller is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
     """
-    for name, value, least in (("passes", passes, 0), ("batch_size", batch_size, 2)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    if learning_rate is not None and not 0.0 < learning_rate < 1.0:
-        raise ValueError(f"learning_rate must be between 0 and 1, got {learning_rate!r}; try 0.001")
+    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 0:
+        raise ValueError(f"passes must be a whole number of at least 0, got {passes!r}")
     source = SourceSummary.load(source) if isinstance(source, (str, os.PathLike)) else source
     source = source if isinstance(source, SourceSummary) else _as_loader(source, "source")
     target = _as_loader(target, "target")
@@ -117,11 +109,10 @@ def align(
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
         losses: list[float] = []
         if changed:
-            steps = passes * net.replace_statistics(summary, target) / batch_size
+            steps = passes * net.replace_statistics(summary, target) / BATCH
             rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS / max(steps, 1.0), 1.0))
-            losses = Descent(net, summary, layers, learning_rate or rate).run(target, passes, batch_size, advance)
-    share, names = outside / rows, tuple(layers)
-    return Alignment(net.run.model, share, p_value, changed, len(losses), tuple(losses), net.head, names)
+            losses = Descent(net, summary, layers, rate).run(target, passes, advance)
+    return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses), tuple(layers))
 
 
 def summarize(
@@ -207,7 +198,7 @@ class Descent:
             divergence = 0.5 * ((s2 + m2) / variances + (variances + m2) / s2) - 1.0
             return torch.sum(self._weights * divergence)
 
-    def run(self, target: Any, passes: int, batch_size: int, advance: Advance) -> list[float]:
+    def run(self, target: Any, passes: int, advance: Advance) -> list[float]:
         """Go over the target; return the mean loss of each pass."""
         flags = [(p, p.requires_grad) for p in self._net.run.model.parameters()]
         for parameter, _ in flags:
@@ -215,13 +206,15 @@ class Descent:
         means = []
         for number in range(passes if self._parameters else 0):
             losses = []
-            for features in self._net.read(target, "target", batch_size):
+            for features in self._net.read(target, "target", BATCH):
                 if len(features) > 1:  # one row has no variance
                     losses.append(self._step(self.loss(features)))
                     advance(number, passes, loss=format_number(losses[-1]))
             means.append(sum(losses) / len(losses) if losses else float("nan"))
         if not np.isfinite(means).all():
-            raise InputError("the loss is not finite; use a smaller learning_rate, or target batches of several rows")
+            raise InputError(
+                "the loss is not finite; pass target batches of several rows, and a network in a wider dtype"
+            )
         for parameter, flag in flags:
             parameter.requires_grad_(flag)
         return means
@@ -248,7 +241,7 @@ def _open_copy(
     with torch.inference_mode(False), torch.enable_grad(), random_state:
         torch.manual_seed(seed)  # a loader may shuffle
         with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
-            yield Network(**vars(reader[0]), generator=torch.Generator().manual_seed(seed))
+            yield Network(**vars(reader), generator=torch.Generator().manual_seed(seed))
 
 
 def _as_loader(rows: Any, name: str) -> Any:

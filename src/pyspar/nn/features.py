@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import length_hint
@@ -29,11 +29,13 @@ MAX_UNLABELLED = 5000
 
 @dataclass(frozen=True)
 class FeatureReader:
-    """Reads the features of a model: the inputs of its linear layer ``head``."""
+    """Reads the features of a model: the inputs of its linear layer ``head``, for the ``batches`` of a loader."""
 
     run: ModelRunner
     reader: BatchReader
     head: str
+    name: str
+    batches: Iterator[Any]
 
     @property
     def layer(self) -> nn.Linear:
@@ -51,29 +53,30 @@ class FeatureReader:
             raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
 
     def read_moments(
-        self, batches: Iterator[Any], name: str, loader: Any, *, outputs: int | None = None, ndim: int | None = None,
-        others: Iterable[Any] = (), progress: bool | None = None,
+        self, loader: Any, outputs: int | None = None, *, ndim: int | None = None, receiver: Any = None,
+        progress: bool | None = None,
     ) -> tuple[Moments, int]:  # fmt: skip
         """Return the moments of the features, and the dimensions of an input, which must be ``ndim`` unless it is None.
 
-        ``outputs`` is the number of labels of a source row, None for a target. ``others`` also receive the rows.
+        ``outputs`` is the number of labels of a source row, None for a target. ``receiver`` also receives the rows.
         """
         sums = TensorSums(eps=self.run.eps)
         total = length_hint(loader) or None
-        with progress_bar(f"reading {name}", total=total, unit="batches", show=progress) as advance:
-            for number, batch in enumerate(batches):
-                where = f"batch {number} of {name}"
+        with progress_bar(f"reading {self.name}", total=total, unit="batches", show=progress) as advance:
+            for number, batch in enumerate(self.batches):
+                where = f"batch {number} of {self.name}"
                 features = self.features_of(self.reader.read_arguments(batch, where), where)
                 ndim = features.ndim if ndim is None else ndim
                 if features.ndim != ndim:
                     what, shape = f"{where}: the input of {describe_layer(self.head)}", tuple(features.shape)
                     raise InputError(f"{what} must have {ndim} dimensions, as in earlier batches, got shape {shape}")
                 rows = self._read_rows(batch, features, outputs, where)
-                for receiver in (sums, *others):
+                sums.add(*rows)
+                if receiver is not None:
                     receiver.add(*rows)
                 advance(number + 1)
         if ndim is None or sums.rows == 0:
-            raise InputError(f"{name} must yield at least one row, got none; is it an exhausted iterator?")
+            raise InputError(f"{self.name} must yield at least one row, got none; is it an exhausted iterator?")
         return sums.moments(), ndim
 
     def check_order(self, loader: Any, first: Matrix) -> None:
@@ -135,10 +138,10 @@ class FeatureReader:
 @contextmanager
 def open_reader(
     model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
-) -> Iterator[tuple[FeatureReader, Iterator[Any]]]:
-    """Yield a reader of the features of a model in evaluation mode, and the batches of a loader.
+) -> Iterator[FeatureReader]:
+    """Yield a reader of the features of a model in evaluation mode.
 
-    The head is found with the first batch, or with about ``probe_rows`` rows of it.
+    The head is found with the first batch of a loader, or with about ``probe_rows`` rows of it.
     """
     first, batches = read_first_batch(loader, name)
     reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
@@ -146,7 +149,7 @@ def open_reader(
     if probe_rows is not None:
         arguments = next(split_batch(arguments, probe_rows))
     with prepare_runner(model) as run:
-        yield FeatureReader(run, reader, find_head(run, arguments, head, where)), batches
+        yield FeatureReader(run, reader, find_head(run, arguments, head, where), name, batches)
 
 
 class ErrorSums:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import nn
 
 from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import Matrix, Moments, Vector, column_norms
+from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
@@ -59,9 +59,8 @@ class HeadSummary:
     adapted: Vector
 
     def __str__(self) -> str:
-        names = ("trained", "refitted", "adapted")
-        errors = (" and ".join(map(format_number, getattr(self, name))) for name in names)
-        return "RMSE on the source: " + ", ".join(f"{name} {error}" for name, error in zip(names, errors, strict=True))
+        errors = {name: " and ".join(map(format_number, values)) for name, values in vars(self).items()}
+        return "RMSE on the source: " + ", ".join(f"{name} {error}" for name, error in errors.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +95,8 @@ class AdaptedHead:
         """
         if self.forecast is not None:
             return self.forecast
-        source = self.source.moments
         refuse_training_rows(self.source_rows)
+        source = self.source.moments
         separation = measure_separation(source.without_outputs(), self.target)
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
         free = 1.0 if self.method == "bayes" else 1.0 - source.n_features / source.rows
@@ -198,36 +197,30 @@ def adapt_head(
     check_network(model)
     if source_model is not None:
         check_network(source_model, "source_model")
-    if not isinstance(source_loader, SourceFeatures):
-        check_loader(source_loader, "source_loader")
+    source = source_loader
+    if not isinstance(source, SourceFeatures):
+        check_loader(source, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
     functions: dict[str, Any] = {"inputs": inputs, "labels": labels, "sample_weight": sample_weight}
-    source = source_loader
     if not isinstance(source, SourceFeatures):
         body = adapted if source_model is None else copy_model(unwrap(source_model))
-        with open_reader(body, source_loader, "source_loader", head, **functions) as (reader, batches):
+        with open_reader(body, source, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
-            errors = ErrorSums(*trained, reader.run.eps)
-            x, ndim = reader.read_moments(
-                batches, "source_loader", source_loader, outputs=len(trained[1]),
-                others=[errors] if method == "bayes" else [], progress=progress,
-            )  # fmt: skip
+            errors = ErrorSums(*trained, reader.run.eps) if method == "bayes" else None
+            x, ndim = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        head, source = reader.head, SourceFeatures(x, errors.roots() if method == "bayes" else (), ndim)
+        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else (), ndim)
     x = source.moments
     if keep is not None and source.ndim != 2:
         got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
         raise InputError(f"target_labels requires a head with one input row per label, {got}")
-    with open_reader(adapted, target_loader, "target_loader", head, **functions) as (reader, batches):
-        others = [] if keep is None else [keep]
-        z, _ = reader.read_moments(
-            batches, "target_loader", target_loader, ndim=source.ndim, others=others, progress=progress
-        )
+    with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
+        z, _ = reader.read_moments(target_loader, ndim=source.ndim, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
     check_not_tied(unwrap(model), reader.head)
@@ -260,12 +253,10 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_head_options(options["method"], alpha=options["alpha"], cutoff=options["cutoff"])
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    kinds = {"progress": (bool, "True, False or None"), "head": (str, "the name of a layer, such as 'fc'")}
-    functions = dict.fromkeys(("inputs", "labels", "sample_weight"), (Callable, "a function of the batch"))
-    for name, (kind, expected) in {**kinds, **functions}.items():
-        value = options[name]
-        if value is not None and not isinstance(value, cast(type, kind)):
-            raise TypeError(f"{name} must be {expected}, got {value!r} ({type(value).__name__})")
+    for name in ("inputs", "labels", "sample_weight", "head"):
+        value, kind = options[name], "the name of a layer" if name == "head" else "a function of the batch"
+        if value is not None and not (isinstance(value, str) if name == "head" else callable(value)):
+            raise TypeError(f"{name} must be {kind}, got {value!r} ({type(value).__name__})")
     if options["target_labels"] is not None and options["sample_weight"] is not None:
         raise InputError("target_labels cannot be combined with sample_weight; pass one or the other")
 
@@ -339,23 +330,22 @@ def _warn_of_head(summary: HeadSummary, new: NewHead, *, check_body: bool) -> No
 
 def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None:
     """Raise InputError if the source labels are on another scale than the predictions of the trained head."""
-    d, spread, error = source.n_features, source.spread[source.n_features :], _source_rmse(source, coef, intercept)
+    d, error = source.n_features, _source_rmse(source, coef, intercept)
     centred = source.root_about(None)
-    predicted, labels = centred[:, :d] @ coef.T, centred[:, d:]
-    squares, products = np.square(predicted).sum(axis=0), (predicted * labels).sum(axis=0)
-    explained = products / np.maximum(np.sqrt(squares) * column_norms(labels), 1e-300)  # the correlation
-    slopes = np.where(explained > 0.7, products / np.maximum(squares, 1e-300), np.nan)
-    for k in np.flatnonzero(spread > 0.0).tolist():
-        slope, line = slopes[k], ""
-        if error[k] <= MAX_ERROR * spread[k] and not (slope < 1.0 / MAX_SLOPE or slope > MAX_SLOPE):
+    for k, spread in enumerate(source.spread[d:]):
+        predicted, labels, line = centred[:, :d] @ coef[k], centred[:, d + k], ""
+        product, square = predicted @ labels, predicted @ predicted
+        is_line = product > 0.7 * np.sqrt(square * (labels @ labels))  # the correlation is above 0.7
+        slope = product / square if is_line else 1.0
+        if spread == 0.0 or (error[k] <= MAX_ERROR * spread and 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
             continue
-        if np.isfinite(slope):
+        if is_line:
             offset = source.mean[d + k] - slope * (source.mean[:d] @ coef[k] + intercept[k])
             line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
         raise InputError(
-            f"the source labels are on another scale than the model's predictions{_name_output(k, spread)}: the RMSE "
+            f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the RMSE "
             f"of the model is {format_number(error[k])}, and the labels have the standard deviation "
-            f"{format_number(spread[k])}{line}; pass labels=, a function of the batch that returns labels as the model "
+            f"{format_number(spread)}{line}; pass labels=, a function of the batch that returns labels as the model "
             "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
             "untrained head"
         )

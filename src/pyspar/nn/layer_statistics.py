@@ -38,34 +38,31 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
     """
 
     def __init__(self, layers: list[Any], wanted: NDArray[np.float32] | None) -> None:
+        self._layers = layers
         sizes = [layer.weight.numel() for layer in layers]
         self._wanted: dict[Any, Tensor] = {}
         if wanted is not None and wanted.shape[1] == sum(sizes):
             self._wanted = dict(zip(layers, torch.from_numpy(wanted).split_with_sizes(sizes, 1), strict=True))
-        self._places: dict[Any, int] = {}
+        self._places: dict[Any, int] = {}  # the dimension of the channels
 
-    def add(self, layer: nn.Module, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add values of shape (channels, any number); return their mean and variance."""
+    def add(self, layer: Any, args: Any, output: Tensor) -> Tensor:
+        """Add the values of a batch; return the output of the layer with the mean and spread of the source.
+
+        For batch normalisation, this is the output with the statistics of the batch.
+        """
+        x = args[0].detach() if has_statistics(layer) else output.detach()
+        if layer not in self._places:
+            self._places[layer] = 1 if has_statistics(layer) else _find_channels(layer, args, output)
+        place = self._places[layer]
+        values = x.movedim(place, 0).flatten(1).float()
         n, mean = float(values.shape[1]), values.mean(dim=1)
         variance = (values - mean[:, None]).square_().mean(dim=1)  # several times as fast as values.var
         m, before, earlier = self.get(layer, (0.0, mean, variance))
         step, share = mean - before, n / (m + n)
         between = share * (1.0 - share) * step.square()
         self[layer] = m + n, before + share * step, earlier + share * (variance - earlier) + between
-        return mean, variance
-
-    def normalise(self, layer: Any, args: Any, output: Tensor) -> Tensor:
-        """Add the input of batch normalisation; return its output with the statistics of the batch."""
-        x = args[0].detach()
-        self.add(layer, x.transpose(0, 1).flatten(1).float())
-        if x.numel() == x.shape[1]:  # one value has no spread
-            return output
-        return nn.functional.batch_norm(x, None, None, layer.weight, layer.bias, training=True, eps=layer.eps)
-
-    def match(self, layer: Any, args: Any, output: Tensor) -> Tensor:
-        """Add the output of another layer; return it with its wanted mean and spread."""
-        place = self._places.setdefault(layer, _find_channels(layer, args, output))
-        mean, variance = self.add(layer, output.detach().movedim(place, 0).flatten(1).float())
+        if has_statistics(layer) and n > 1.0:  # one value has no spread
+            return nn.functional.batch_norm(x, None, None, layer.weight, layer.bias, training=True, eps=layer.eps)
         if layer not in self._wanted:
             return output
         shape = [-1 if i == place else 1 for i in range(output.ndim)]
@@ -73,9 +70,13 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         return output * factor + offset
 
     def joined(self) -> NDArray[np.float32]:
-        """Return means and spreads of the channels of all layers."""
-        parts = [torch.stack([mean, variance.sqrt()]).cpu() for _, mean, variance in self.values()]
-        return torch.cat([torch.zeros(2, 0), *parts], dim=1).numpy()
+        """Return means and spreads of the outputs; of a layer that did not run, those of normalised values."""
+        parts = [torch.zeros(2, 0)]
+        for layer in self._layers:
+            other = 0.0, layer.bias.detach().float(), layer.weight.detach().float().square()
+            _, mean, variance = self.get(layer, other)
+            parts.append(torch.stack([mean, variance.sqrt()]).cpu())
+        return torch.cat(parts, dim=1).numpy()
 
     @torch.no_grad()
     def write(self) -> None:
@@ -107,12 +108,10 @@ def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = Non
     with_both = [x for x in layers.values() if [p.ndim for p in affine(x)] == [1, 1] and hasattr(x, "weight")]
     chosen: list[Any] = [layer for layer in with_both if not has_statistics(layer)]
     sums = ChannelSums(chosen, wanted)
+    others = [x for x in layers.values() if has_statistics(x)] if wanted is not None else []
     with ExitStack() as stack:
-        for layer in chosen:
-            stack.enter_context(layer.register_forward_hook(sums.match))
-        for layer in layers.values() if wanted is not None else ():
-            if has_statistics(layer):
-                stack.enter_context(layer.register_forward_hook(sums.normalise))
+        for layer in chosen + others:
+            stack.enter_context(layer.register_forward_hook(sums.add))
         yield sums
 
 

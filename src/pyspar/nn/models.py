@@ -29,19 +29,14 @@ def check_network(model: Any, name: str = "model") -> None:
     """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"{name} must be a torch.nn.Module, got {type(model).__name__}")
-    name = type(model).__name__
-    parts = [*model.modules(), *(p.data for p in model.parameters())]
+    parts = [*model.modules(), *(parameter.data for parameter in model.parameters())]
     classes = {c.__name__ for kind in set(map(type, parts)) for c in kind.__mro__}
-    if classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}:
-        raise InputError(
-            f"{name} is sharded by FSDP, so no process has all weights of its head; load its state dict with "
-            "StateDictOptions(full_state_dict=True) into a model that is not sharded, and pass that model"
-        )
+    is_sharded = classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}
     hooks = [getattr(module, "_hf_hook", None) for module in model.modules()]
-    if any(p.is_meta for p in model.parameters()) or any(getattr(hook, "offload", False) for hook in hooks):
+    if is_sharded or any(p.is_meta for p in model.parameters()) or any(getattr(h, "offload", False) for h in hooks):
         raise InputError(
-            f"{name} has weights that are offloaded or not loaded (on the device 'meta'), so it cannot be copied; load "
-            "the whole model on one device, without device_map= or cpu_offload"
+            f"{type(model).__name__} is sharded by FSDP or offloaded, so not all of its weights can be read; load its "
+            "full_state_dict into a model on one device, without device_map= or cpu_offload, and pass that model"
         )
 
 
@@ -118,14 +113,8 @@ def prepare_runner(model: nn.Module) -> Iterator[ModelRunner]:
     flags = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
-        yield ModelRunner(model, device, any(map(_is_compiled, model.modules())))
+        marks = (hasattr(m, "_orig_mod") or hasattr(m.forward, "_torchdynamo_orig_callable") for m in model.modules())
+        yield ModelRunner(model, device, any(marks))
     finally:
         for module, training in flags:
             module.training = training
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    """Return whether torch.compile was applied to a module, to its forward method, or to a function that it holds."""
-    functions = [*vars(module).values(), getattr(type(module), "forward", None)]
-    is_marked = any(getattr(module, name, None) is not None for name in ("_compiled_call_impl", "_orig_mod"))
-    return is_marked or any(hasattr(function, "_torchdynamo_orig_callable") for function in functions)
