@@ -37,7 +37,7 @@ def _option(type_: Any, help: str, *names: str, **settings: Any) -> Any:
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.")]
 Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels.")]
-Label = _option(str | None, "The label column; for .npy also its number, such as -1.")
+Label = _option(str | None, "The label column.")
 Identity = _option(str | None, "A column with the ids of the rows. It is not used as a feature.", "--id")
 Drop = _option(list[str] | None, "A column to ignore; may be repeated.")
 Category = _option(list[str] | None, "A column of categories even if it contains numbers; may be repeated.")
@@ -67,7 +67,7 @@ Decimal = _option(str | None, "The decimal mark of text: a point by default, or 
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")
 Cells = _option(BadCells, "Text among numbers: stop and name the cells, or treat them as missing.")
 Unlabelled = _option(bool, "Ignore rows of SOURCE without a label.", "--drop-unlabelled")
-Stream = _option(bool, "Read in batches, and use numbers only. Automatic if the files need much memory.", "--stream")
+Stream = _option(bool, "Read the files in batches, and use numbers only.", "--stream")
 Predictions = _option(Path | None, "Predictions: .csv, .tsv, .parquet, or .npy without ids.", "--output", "-o")
 SaveModel = _option(Path | None, "The model as .skops, for spar predict and pyspar.load.", "--save-model")
 Html = _option(Path | None, "Write the report as one self-contained page.")
