@@ -116,7 +116,7 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
 
 def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
-    files.check_output(output, "--output", (".csv", ".tsv", ".parquet"), request)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     inputs = files.load_inputs(request)
     if inputs.is_streamed:
         raise InputError("spar label needs the rows in memory; pass fewer rows")
@@ -125,9 +125,8 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):
         raise InputError(f"--rows must be at most {free}, the rows without a label, got {rows}")
-    groups = None if request.ignore is None else target.groups(request.ignore)
     with collect_warnings() as notes:
-        choice = rows_to_label(model, inputs.Z, rows, groups=groups, exclude=known)
+        choice = rows_to_label(model, inputs.Z, rows, exclude=known)
     chosen = [int(row) for row in choice.rows]
     with write_atomically(*([] if output is None else [output])) as parts:
         for part in parts:
@@ -171,8 +170,6 @@ def check_outputs(request: Request, output: Path | None, level: float) -> None:
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
     files.check_output(output, "--output", files.OUTPUTS, request)
-    if output is not None and output.suffix.lower() == ".npy" and request.identity is not None:
-        raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
 
 
 def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:

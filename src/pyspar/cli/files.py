@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -39,7 +38,7 @@ from pyspar.text import count_noun, list_some
 
 MAX_CATEGORIES = 50
 """The maximum number of features of a category column. The rarest categories share one of them."""
-OUTPUTS = (".csv", ".tsv", ".parquet", ".npy")
+OUTPUTS = (".csv", ".tsv", ".parquet")
 ROW, REASON = "row", "reason"
 """The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
 CONSTANT = "constant in the source"
@@ -47,7 +46,7 @@ CONSTANT = "constant in the source"
 
 @dataclass(frozen=True)
 class Request:
-    """Two files and how to read them, with the names of the options. ``ignore`` is a column that is no feature."""
+    """Two files and how to read them, with the names of the options."""
 
     source: Path
     target: Path
@@ -62,7 +61,6 @@ class Request:
     impute: bool = False
     drop_unlabelled: bool = False
     stream: bool = False
-    ignore: str | None = None
 
 
 class Table(NamedTuple):
@@ -173,14 +171,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sk
         if not hasattr(X, "columns"):
             raise InputError(f"X must be a data frame with the columns {list_some(self.kinds)}, got {type(X).__name__}")
         check_features(self.kinds, list(map(str, X.columns)), "X", "fit")
-        plain = {name for name, dtype in X.dtypes.items() if dtype in (np.float64, np.float32)}
-        others = {name: kind for name, kind in self.kinds.items() if not (is_number(kind) and name in plain)}
-        numbers = X[[name for name in self.kinds if name not in others]]
-        if not others:
-            return numbers
-        file = RowFile(Path("X"), "rows", tuple(others), ReadOptions(*self.options), lambda names: iter(()))
-        table = Table(file, pa.Table.from_pandas(pd.DataFrame(X[list(others)]), preserve_index=False))
-        return pd.concat([numbers, convert(table, others)[0].set_axis(X.index)], axis=1)[list(self.kinds)]
+        file = RowFile(Path("X"), "rows", tuple(self.kinds), ReadOptions(*self.options), lambda names: iter(()))
+        table = Table(file, pa.Table.from_pandas(pd.DataFrame(X)[list(self.kinds)], preserve_index=False))
+        return convert(table, self.kinds)[0].set_axis(X.index)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         return self.feature_names_in_
@@ -266,7 +259,7 @@ def choose_kinds(
     """Return the kinds of the features by name, and the ignored columns with reasons."""
     kinds, ignored = {}, {}
     for name in source.names:
-        if name in (label, request.identity, request.groups, request.ignore):
+        if name in (label, request.identity, request.groups):
             continue
         if name in request.drop:
             ignored[name] = "dropped with --drop"
@@ -316,7 +309,7 @@ def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, l
     Z, target_notes = convert(target, kinds, impute=request.impute)
     notes = [*_compare(X, Z, kinds), *_compare_constants(ignored, source, target), *notes, *own_notes, *target_notes]
     labels = _target_labels(target, label, request, notes)
-    named = {*source.names, label, request.identity, request.groups, request.ignore, *request.drop}
+    named = {*source.names, label, request.identity, request.groups, *request.drop}
     ignored |= {name: "only in the target" for name in target.names if name not in named}
     return Inputs(
         request, label, TableColumns(kinds, label, tuple(request.options)).fit(), make_encoder(kinds), target_file,
@@ -483,12 +476,8 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
     folder, inputs, problem = path.parent, (request.source, request.target, request.labels), ""
     if path.suffix.lower() not in suffixes:
         problem = f": unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}"
-    elif path.is_dir():
-        problem = " is a folder; pass a file"
     elif not folder.is_dir():
         problem = f": folder not found: {str(folder)!r}; create it first"
-    elif not os.access(folder, os.W_OK):
-        problem = f": the folder {str(folder)!r} is read-only; choose another"
     elif path.resolve() in [each.resolve() for each in inputs if each is not None]:
         problem = " is an input file, which would be overwritten; choose another name"
     if problem:
@@ -497,44 +486,29 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
 
 @contextmanager
 def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Yield a function that writes columns by name as Parquet, text or an array. The first determines the types."""
-    if path is None:
-        yield lambda columns: None
-        return
-    suffix = path.suffix.lower()
+    """Yield a function that writes columns by name as Parquet or text. The first columns determine the types."""
     writers: list[Any] = []
-    arrays: list[Any] = []
-    with path.open("wb") as file:
 
-        def write(columns: dict[str, Any]) -> None:
-            if suffix == ".npy":
-                arrays.append(np.asarray(columns["prediction"], dtype=np.float64))
-                return
-            batch = pa.record_batch({name: _to_arrow(values, suffix) for name, values in columns.items()})
-            if not writers and suffix == ".parquet":
-                writers.extend([pq.ParquetWriter(file, batch.schema, write_page_checksum=True), batch.schema])
-            elif not writers:
-                sep, head = "\t" if suffix == ".tsv" else ",", io.StringIO()
+    def write(columns: dict[str, Any]) -> None:
+        table = pa.table(columns)
+        if not writers and path is not None:
+            writers.append(table.schema)
+            if path.suffix.lower() == ".parquet":
+                writers.append(pq.ParquetWriter(file, table.schema, write_page_checksum=True))
+            else:
+                sep, head = "\t" if path.suffix.lower() == ".tsv" else ",", io.StringIO()
                 csv.writer(head, delimiter=sep, lineterminator="\n").writerow(columns)
                 file.write(head.getvalue().encode())
                 settings = pcsv.WriteOptions(include_header=False, delimiter=sep)
-                writers.extend([pcsv.CSVWriter(file, batch.schema, write_options=settings), batch.schema])
-            writers[0].write_batch(batch.cast(writers[1]))
+                writers.append(pcsv.CSVWriter(file, table.schema, write_options=settings))
+        for writer in writers[1:]:
+            writer.write_table(table.cast(writers[0]))
 
+    file: Any
+    with nullcontext() if path is None else path.open("wb") as file:
         yield write
-        if arrays:
-            np.save(file, np.concatenate(arrays))
-        if writers:
-            writers[0].close()
-
-
-def _to_arrow(values: Any, suffix: str) -> Any:
-    """Return a column as an Arrow array. In text files, other types than numbers are text."""
-    array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    is_plain = pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or suffix == ".parquet"
-    return array if is_plain else array.cast(pa.string())
+        for writer in writers[1:]:
+            writer.close()
 
 
 def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:
@@ -555,37 +529,30 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     row must agree with the target, because labels of other rows would spoil the correction.
     """
     table = read_table(open_rows(path, target.file.options, "labels"))
-    for name in (ROW, label):
+    identity = str(request.identity)
+    keys = pd.Index(_ids(target, identity) if identity in table.names and identity in target.names else [0, 0])
+    by_id = keys.is_unique
+    key, keys = (identity, keys) if by_id else (ROW, pd.Index(np.arange(len(target.cells)).astype(str)))
+    for name in (key, label):
         if name not in table.names:
             raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
-    values, (rows, bad) = table.labels(label), table.numbers(ROW)
-    rows, known = rows.copy(), np.flatnonzero(~np.isnan(values))
-    n_rows, identity = len(target.cells), str(request.identity)
+    values = table.labels(label)
+    known = np.flatnonzero(~np.isnan(values))
+    own = pd.Index(_ids(table, key)[known])
+    places, problem = keys.get_indexer(own), ""
     if not len(known):
-        raise InputError(f"{describe_file('labels', path, label)}: all {len(values)} labels are empty; fill them in")
-    ids = pd.Index(_ids(target, identity)) if identity in table.names and identity in target.names else pd.Index([0, 0])
-    if ids.is_unique:
-        own = _ids(table, identity)[known]
-        rows[known] = ids.get_indexer(own)
-        if (rows[known] < 0).any():
-            unknown = own[np.flatnonzero(rows[known] < 0)[0]]
-            raise InputError(f"{describe_file('labels', path, identity)}: no row of the target has the id {unknown!r}")
-    elif bad:
-        raise cells.bad_cells_error(bad, table.file, "correct the file")
-    wrong = [int(j) for j in known if not (0 <= rows[j] < n_rows and rows[j] == np.floor(rows[j]))]
-    if wrong:
-        raise InputError(
-            f"{describe_file('labels', path, ROW)}: row numbers of the target must be in [0, {n_rows - 1}], got "
-            f"{rows[wrong[0]]:g} in {describe_rows(wrong[:1], path)}; pass the target that spar label was used with"
-        )
-    places = rows[known].astype(int)
-    if len(set(places)) < len(places):
-        repeated = next(place for place in places if (places == place).sum() > 1)
-        raise InputError(f"{describe_file('labels', path, ROW)}: row {repeated} occurs twice; keep one")
-    for name in [] if ids.is_unique else table.names:
+        problem = f"all {len(values)} labels are empty; fill them in"
+    elif (places < 0).any():
+        advice = "pass the target that spar label was used with"
+        problem = f"no row of the target has the {'id' if by_id else 'number'} {own[places < 0][0]!r}; {advice}"
+    elif own.has_duplicates:
+        problem = f"{own[own.duplicated()][0]!r} occurs twice; keep one"
+    if problem:
+        raise InputError(f"{describe_file('labels', path, key)}: {problem}")
+    for name in () if by_id else table.names:
         if name in target.names and name not in (ROW, REASON, label):
             _check_same_cells(table, target, name, known, places)
-    merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
+    merged = np.full(len(target.cells), np.nan) if labels is None else np.array(labels, dtype=np.float64)
     merged[places] = values[known]
     return merged
 
