@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TypeVar
 
-T = TypeVar("T")
 Advance = Callable[..., None]
 """``advance(done, total=None, **details)`` reports the finished units and details such as ``loss="0.12"``."""
 
@@ -65,21 +63,6 @@ def progress_bar(
         timer.cancel()
         timer.join()
         bar.stop()
-
-
-def track(
-    items: Iterable[T], title: str, *, total: float | None = None, unit: str = "", show: bool | None = None
-) -> Iterator[T]:
-    """Yield the items of an iterable and report each one as finished when the next is asked for.
-
-    >>> list(track([1, 2, 3], "adding", show=False))
-    [1, 2, 3]
-    """
-    total = len(items) if total is None and hasattr(items, "__len__") else total  # type: ignore[arg-type]
-    with progress_bar(title, total=total, unit=unit, show=show) as advance:
-        for done, item in enumerate(items, start=1):
-            yield item
-            advance(done)
 
 
 def _describe(done: float, total: float | None, unit: str, details: dict[str, str]) -> str:

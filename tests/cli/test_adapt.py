@@ -42,15 +42,12 @@ def test_predictions_have_ids_and_intervals_and_are_those_of_the_regressor(done,
     assert (written["row"] == np.arange(80)).all()
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "npy"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
 def test_predictions_are_the_same_in_every_format(done, files, source, target, tmp_path, ending):
     paths = files(source, target)
     done("adapt", *paths, *HOME, "-o", tmp_path / "p.csv")
-    done("adapt", *paths, *(HOME if ending != "npy" else (*HOME[:2], "--drop", "home")), "-o", tmp_path / f"q.{ending}")
+    done("adapt", *paths, *HOME, "-o", tmp_path / f"q.{ending}")
     expected, path = pd.read_csv(tmp_path / "p.csv", dtype={"home": str}), tmp_path / f"q.{ending}"
-    if ending == "npy":
-        np.testing.assert_allclose(np.load(path), expected["prediction"], rtol=1e-12)
-        return
     read = (
         pd.read_parquet
         if ending == "parquet"
@@ -206,24 +203,41 @@ def test_predict_scores_labels_before_it_writes(done, spar, files, source, targe
     assert len(pd.read_csv(paths[1])) == 80
 
 
-def test_a_model_of_python_predicts_a_file(done, source, target, tmp_path):
+def test_predict_refuses_a_model_of_python(spar, source, target, tmp_path):
     X, y = source[["area", "garden"]], source["price"]
     pyspar.save(BayesSpARRegressor().fit(X, y), tmp_path / "m.skops")
     target.to_csv(tmp_path / "t.csv", index=False)
-    done("predict", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "p.csv")
-    expected = BayesSpARRegressor().fit(X, y).predict(target[["area", "garden"]])
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], expected)
+    result = spar("predict", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    assert result.exit_code == 2
+    assert "not a model of spar adapt; write one with spar adapt --save-model" in result.stderr
+
+
+def test_a_missing_category_is_a_category(done, files, source, target, tmp_path):
+    target.loc[::9, "town"] = None
+    text = done("adapt", *files(source, target), *HOME)
+    assert "town: 0 source, 9 target, as a category of their own" in text
+    assert "9 of 80 rows have categories that do not occur in the source" in text
+    source.loc[::11, "town"] = None
+    paths, saved = files(source, target), tmp_path / "m.skops"
+    text = done("adapt", *paths, *HOME, "-o", tmp_path / "p.csv", "--save-model", saved)
+    assert "do not occur in the source" not in text
+    expected = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    done("adapt", *files(source.fillna({"town": "none"}), target.fillna({"town": "none"})), *HOME, "-o",
+         tmp_path / "named.csv")  # fmt: skip
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "named.csv")["prediction"], expected, rtol=1e-9)
+    np.testing.assert_allclose(pyspar.load(saved).predict(target), expected, rtol=1e-12)
 
 
 def test_arrays_are_named_by_position(done, source, target, tmp_path):
-    rows = source[["price", "area", "garden"]].to_numpy(), target[["area", "garden"]].to_numpy()
-    for name, array in zip(("s", "t"), rows):
-        np.save(tmp_path / f"{name}.npy", array)
-    paths = tmp_path / "s.npy", tmp_path / "t.npy"
-    for number, arguments in enumerate((("--label", "0"), ("--label", "x0", "--stream"), ("--label", "-3"))):
-        done("adapt", *paths, *arguments, "-o", tmp_path / f"{number}.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "1.npy"), np.load(tmp_path / "0.npy"), rtol=1e-9)
-    np.testing.assert_array_equal(np.load(tmp_path / "2.npy"), np.load(tmp_path / "0.npy"))
+    for name, table in (("s", source), ("t", target)):
+        np.save(tmp_path / f"{name}.npy", table[["area", "garden", "price"]].to_numpy())
+    np.save(tmp_path / "u.npy", target[["area", "garden"]].to_numpy())
+    for number, (name, *arguments) in enumerate((("t",), ("t", "--stream"), ("u",))):
+        paths = tmp_path / "s.npy", tmp_path / f"{name}.npy"
+        done("adapt", *paths, "--label", "x2", *arguments, "-o", tmp_path / f"{number}.csv")
+    expected, *others = (pd.read_csv(tmp_path / f"{number}.csv")["prediction"] for number in range(3))
+    for each in others:
+        np.testing.assert_allclose(each, expected, rtol=1e-9)
 
 
 def test_inspect_prints_the_report_and_writes_the_page(done, files, source, target, tmp_path):

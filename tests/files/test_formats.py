@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyspar import BayesSpARRegressor, InputError, Moments
+from pyspar import InputError, Moments
 from pyspar.cells import ReadOptions
 from pyspar.cli.files import Request, convert, load_inputs, read_table
-from pyspar.sources.files import moments_of_file, open_rows
+from pyspar.sources.files import open_rows
 
 
 def read(path, **options):
@@ -200,6 +200,20 @@ def test_a_folder_of_parquet_files_is_a_table(tmp_path):
         open_rows(folder)
 
 
+def stream(path, label):
+    return load_inputs(Request(path, path, label, stream=True))
+
+
+def standardised_moments(rows):
+    """Return the Moments of features and, in the last column, labels."""
+    X = rows[:, :-1]
+    return Moments.of((X - X.mean(axis=0)) / X.std(axis=0), rows[:, -1:])
+
+
+def assert_same_moments(got, expected):
+    np.testing.assert_allclose(got.root.T @ got.root, expected.root.T @ expected.root, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "csv.gz"])
 def test_moments_of_a_file_are_those_of_its_rows(tmp_path, ending, monkeypatch):
     monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 4000)
@@ -207,31 +221,43 @@ def test_moments_of_a_file_are_those_of_its_rows(tmp_path, ending, monkeypatch):
     rows = rng.normal(size=(400, 4)) + np.array([0, 5, 100, 0])
     frame, path = pd.DataFrame(rows, columns=["x0", "x1", "x2", "x3"]), tmp_path / f"rows.{ending}"
     np.save(path, rows) if ending == "npy" else WRITERS[ending](frame, path)
-    moments = moments_of_file(path, label="x3")
-    expected = Moments.of(rows[:, :3], rows[:, 3:])
-    np.testing.assert_allclose(moments.root.T @ moments.root, expected.root.T @ expected.root, rtol=1e-10)
-    assert moments.names == ("x0", "x1", "x2")
-    assert moments_of_file(path, features=["x2"]).names == ("x2",)
+    inputs = stream(path, "x3")
+    assert_same_moments(inputs.X, standardised_moments(rows))
+    assert inputs.X.names == inputs.Z.names == ("x0", "x1", "x2")
+    np.testing.assert_allclose(inputs.y, rows[:, 3])
 
 
 def test_missing_values_in_a_stream_are_replaced_by_the_mean(tmp_path, monkeypatch):
     monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 2000)
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=["a", "b", "y"])
     frame.loc[::9, "a"] = None
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    filled = frame.fillna({"a": frame["a"].mean()})
-    moments, expected = moments_of_file(tmp_path / "rows.csv", label="y"), Moments.of(filled[["a", "b"]], filled[["y"]])
-    np.testing.assert_allclose(moments.root.T @ moments.root, expected.root.T @ expected.root, rtol=1e-10, atol=1e-10)
-    frame.assign(y=frame["y"].where(frame.index != 7)).to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(InputError, match=r"1 of 300 labels are missing"):
-        moments_of_file(tmp_path / "rows.csv", label="y")
+    frame.loc[120:200, "b"] = None  # all of some batches
+    frame.assign(same=3.0).to_csv(tmp_path / "rows.csv", index=False)
+    inputs = stream(tmp_path / "rows.csv", "y")
+    assert_same_moments(inputs.X, standardised_moments(frame.fillna(frame.mean()).to_numpy()))
+    assert inputs.imputed["a"].startswith("34 source, 34 target, with the source mean")
+    assert inputs.ignored == {"same": "constant in the source (3)"}
+
+
+def test_rows_without_a_label_in_a_stream_are_refused_or_ignored(tmp_path, monkeypatch):
+    monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 2000)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=["a", "b", "y"])
+    frame.loc[frame.index[120:200], "y"] = None  # all of some batches
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"80 of 300 labels are missing, in rows 122, .*--drop-unlabelled"):
+        stream(path, "y")
+    inputs = load_inputs(Request(path, path, "y", drop_unlabelled=True, stream=True))
+    assert_same_moments(inputs.X, standardised_moments(frame.dropna().to_numpy()))
+    assert inputs.notes == ["source: 80 rows without a label are ignored"]
+    assert inputs.n_target == 300
 
 
 def test_float32_columns_keep_their_precision(tmp_path):
     X = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     pd.DataFrame(X, columns=["a", "b"]).assign(y=1.0 * X[:, 0]).to_parquet(tmp_path / "x.parquet")
     assert (load_inputs(Request(*[tmp_path / "x.parquet"] * 2, "y")).X.dtypes == np.float32).all()
-    assert moments_of_file(tmp_path / "x.parquet", label="y").eps[0] == np.finfo(np.float32).eps
+    assert stream(tmp_path / "x.parquet", "y").X.eps[0] == np.finfo(np.float32).eps
 
 
 def test_a_long_cell_and_a_long_line_need_little_memory(tmp_path):
@@ -250,8 +276,9 @@ def test_a_long_cell_and_a_long_line_need_little_memory(tmp_path):
 
 PEAK = """
 import re, sys
-from pyspar.sources.files import moments_of_file
-moments_of_file(sys.argv[1], label="y")
+from pathlib import Path
+from pyspar.cli.files import Request, load_inputs
+load_inputs(Request(Path(sys.argv[1]), Path(sys.argv[1]), "y", stream=True))
 # Not ru_maxrss, which a new process inherits from the one that started it.
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
@@ -278,11 +305,3 @@ def test_ten_thousand_columns_are_read_in_linear_time(tmp_path):
     inputs = load_inputs(Request(*[tmp_path / "x.csv"] * 2, "c0"))
     assert inputs.X.shape == (12, 9_999)
     assert inputs.columns.transform(inputs.Z).shape == (12, 9_999)
-
-
-def test_a_model_of_a_file_is_that_of_its_rows(tmp_path):
-    rows = np.random.default_rng(0).normal(size=(60, 4))
-    np.save(tmp_path / "x.npy", rows)
-    moments = moments_of_file(tmp_path / "x.npy", label="x3")
-    expected = BayesSpARRegressor().fit(rows[:, :3], rows[:, 3])
-    np.testing.assert_allclose(np.ravel(BayesSpARRegressor().fit(moments).coef_), expected.coef_, rtol=1e-8)

@@ -9,10 +9,9 @@ import sys
 from enum import StrEnum
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from pyspar import __version__
 from pyspar.cli.show import EXIT_CODES, handle_errors, list_result, print_json, print_lines
@@ -28,7 +27,7 @@ FILES = (
 Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge"])
 Assumption = StrEnum("Assumption", ["relation", "measurement"])
 BadCells = StrEnum("BadCells", ["stop", "impute"])
-_UsageError: Any = typer.BadParameter.__base__  # its module depends on the version of typer
+DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
 
 
 def _option(type_: Any, help: str, *names: str, **settings: Any) -> Any:
@@ -37,12 +36,11 @@ def _option(type_: Any, help: str, *names: str, **settings: Any) -> Any:
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled rows.")]
 Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Rows to predict, which need no labels.")]
-Label = _option(str | None, "The label column; for .npy also its number, such as -1.")
+Label = _option(str | None, "The label column.")
 Identity = _option(str | None, "A column with the ids of the rows. It is not used as a feature.", "--id")
 Drop = _option(list[str] | None, "A column to ignore; may be repeated.")
 Category = _option(list[str] | None, "A column of categories even if it contains numbers; may be repeated.")
 Groups = _option(str | None, "A column with groups of rows, such as patients, that cross-validation keeps together.")
-TargetGroups = _option(str | None, "A column of TARGET with groups, over which the rows are spread.")
 Labels = _option(Path | None, "Labels of TARGET rows, which correct the model: the file of spar label, filled in.")
 UseLabels = _option(
     bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
@@ -63,12 +61,12 @@ Alpha = _option(
 )
 Level = _option(float, "The probability that the interval of a row contains its label (columns low and high).")
 Sep = _option(str | None, "The separator of text files, such as ; or tab. By default it is found from the header.")
-Decimal = _option(str | None, "The decimal mark of text: a point by default, or a comma.")
+Decimal = _option(DecimalMark | None, "The decimal mark of text: a point by default, or a comma.")
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")
 Cells = _option(BadCells, "Text among numbers: stop and name the cells, or treat them as missing.")
 Unlabelled = _option(bool, "Ignore rows of SOURCE without a label.", "--drop-unlabelled")
-Stream = _option(bool, "Read in batches, and use numbers only. Automatic if the files need much memory.", "--stream")
-Predictions = _option(Path | None, "Predictions: .csv, .tsv, .parquet, or .npy without ids.", "--output", "-o")
+Stream = _option(bool, "Read the files in batches, and use numbers only.", "--stream")
+Predictions = _option(Path | None, "Predictions: .csv, .tsv or .parquet.", "--output", "-o")
 SaveModel = _option(Path | None, "The model as .skops, for spar predict and pyspar.load.", "--save-model")
 Html = _option(Path | None, "Write the report as one self-contained page.")
 RowsToLabel = _option(int, "The number of rows to label.", "--rows", min=1)
@@ -77,33 +75,13 @@ Json = _option(bool, "Print the result as JSON on stdout, and nothing else. Erro
 Debug = _option(bool, "Show the traceback of an error.", "--debug")
 
 
-class _Commands(TyperGroup):
-    """The commands. An error in their arguments is one line, as every other error."""
-
-    def main(self, *args: Any, **options: Any) -> NoReturn:
-        try:
-            code = super().main(*args, **{**options, "standalone_mode": False})
-        except _UsageError as error:
-            code = error.exit_code
-            if "\n" in error.message:  # the help, because there are no arguments
-                error.show()
-            else:
-                command = "spar" if error.ctx is None else error.ctx.command_path
-                text = error.format_message().rstrip(".")
-                checked = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []  # of pydantic
-                text += "".join(f", got {each['input']!r}" for each in checked)
-                sys.stderr.write(f"error: {printable(text[:1].lower() + text[1:])}; see {command} --help\n")
-        sys.exit(code)
-
-
 app = typer.Typer(
     name="spar",
-    cls=_Commands,
     help="Adapt a regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
     no_args_is_help=True,
     rich_markup_mode=None,  # the tables of rich cut off long names of options in a narrow terminal
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["--help", "-h"]},
     epilog=EXIT_CODES,
 )
 
@@ -161,12 +139,12 @@ def inspect(
 )
 def label(
     source: Source, target: Target, label: Label = None, rows: RowsToLabel = 10, output: LabelOutput = None,
-    identity: Identity = None, drop: Drop = None, category: Category = None, groups: TargetGroups = None,
+    identity: Identity = None, drop: Drop = None, category: Category = None,
     labels: Labels = None, sep: Sep = None, decimal: Decimal = None, na: Na = None, bad_cells: Cells = BadCells.stop,
     drop_unlabelled: Unlabelled = False, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Choose rows of TARGET to label."""
-    _run("label", {**locals(), "groups": None, "ignore": groups})
+    _run("label", locals())
 
 
 @app.command(
@@ -176,7 +154,7 @@ def label(
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file of spar adapt --save-model.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows to predict.")],
-    output: _option(Path, "Predictions: .csv, .tsv, .parquet, or .npy without ids.", "--output", "-o"),
+    output: _option(Path, "Predictions: .csv, .tsv or .parquet.", "--output", "-o"),
     label: _option(str | None, "A column with labels to score the predictions.") = None,
     identity: Identity = None, level: Level = 0.9, sep: Sep = None, decimal: Decimal = None, na: Na = None,
     bad_cells: Cells = BadCells.stop, json: Json = False, debug: Debug = False,
@@ -205,13 +183,15 @@ def _run(command: str, given: dict[str, Any]) -> None:
     with handle_errors(debug=given["debug"]):
         # Imported when a command runs, so that --help is fast and a missing package is named.
         commands = need("pyspar.cli.commands", "cli")
-        sep, decimal = {"tab": "\t", "\\t": "\t"}.get(given["sep"] or "", given["sep"]), given["decimal"]
+        sep = {"tab": "\t", "\\t": "\t"}.get(given["sep"] or "", given["sep"])
         if sep is not None and len(sep) != 1:
             raise InputError(f"--sep must be one character or tab, got {sep!r}")
-        if decimal not in (None, ".", ","):
-            raise InputError(f"--decimal must be . or a comma, got {decimal!r}")
         values = {name: tuple(value or ()) if name in ("drop", "category") else value for name, value in given.items()}
-        values |= {"options": commands.files.ReadOptions(sep, decimal, tuple(given["na"] or ()))}
+        values |= {
+            "options": commands.files.ReadOptions(
+                sep, given["decimal"] and str(given["decimal"]), tuple(given["na"] or ())
+            )
+        }
         values |= {"impute": given["bad_cells"] == "impute"}
         names = commands.Request.__dataclass_fields__.keys() & values.keys()
         request = commands.Request(**{name: values[name] for name in names})

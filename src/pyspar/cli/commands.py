@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -25,9 +25,10 @@ from pyspar import (
 from pyspar import inspect as inspect_model
 from pyspar.cli import files
 from pyspar.cli.files import Inputs, Request, Table
-from pyspar.errors import InputError, collect_warnings, need
+from pyspar.errors import InputError, collect_warnings
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
+from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
@@ -41,8 +42,6 @@ def adapt(
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
     check_outputs(request, output, level)
     files.check_output(save_model, "--save-model", (".skops",), request)
-    if save_model is not None:
-        need("skops.io", "cli")
     inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels or method == "ridge"):
         raise InputError("--assume measurement, target labels and --method ridge need rows in memory; use fewer rows")
@@ -70,18 +69,19 @@ def adapt(
     if after is not None:
         expected = {name: getattr(after, name, None) for name in ("rmse", "interval80", "interval95", "source_rmse")}
         expected["before"] = before.rmse if before is not None and model is not trained else None
-    is_scored = not use_labels and (
-        inputs.labels is not None or (inputs.is_streamed and inputs.label in inputs.target.names)
-    )
-    measured, n_outside = None, 0
+    identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
+    ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
+    batches: Any = [(inputs.Z, inputs.labels, ids)]
+    batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
+    is_scored = not use_labels and (inputs.labels is not None or (inputs.is_streamed and label is not None))
+    measured, n_outside, low, high = None, 0, inputs.y.min(), inputs.y.max()
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored:
             both = (trained, model) if is_scored and model is not trained else (model,)
-            residuals, n_outside = predict_target(inputs, both, parts[0] if output is not None else None, level)
-            n_known = int((~np.isnan(residuals[-1])).sum())
-            if is_scored and n_known:
-                first = root_mean_square(residuals[0]) if len(both) > 1 else None
-                measured = {"rows": n_known, "rmse": root_mean_square(residuals[-1]), "before": first}
+            predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
+            measured = predicted.measure() if is_scored else None
+            # Far off is more than the range of the source's labels outside this range.
+            n_outside = int((np.abs(predicted.values - (low + high) / 2.0) > 1.5 * (high - low)).sum())
         if save_model is not None:
             write_model(Pipeline([("columns", inputs.columns), ("model", model)]), parts[-1])
     outside = f"{n_outside:,} of {inputs.n_target:,} predictions are far outside the range of the source's labels"
@@ -116,7 +116,7 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
 
 def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
-    files.check_output(output, "--output", (".csv", ".tsv", ".parquet"), request)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     inputs = files.load_inputs(request)
     if inputs.is_streamed:
         raise InputError("spar label needs the rows in memory; pass fewer rows")
@@ -125,9 +125,8 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):
         raise InputError(f"--rows must be at most {free}, the rows without a label, got {rows}")
-    groups = None if request.ignore is None else target.groups(request.ignore)
     with collect_warnings() as notes:
-        choice = rows_to_label(model, inputs.Z, rows, groups=groups, exclude=known)
+        choice = rows_to_label(model, inputs.Z, rows, exclude=known)
     chosen = [int(row) for row in choice.rows]
     with write_atomically(*([] if output is None else [output])) as parts:
         for part in parts:
@@ -149,29 +148,20 @@ def predict(request: Request, *, output: Path, level: float) -> Result:
     path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")
-    extra = [name for name in (label, identity) if name is not None]
-    rows, columns, model = files.open_for_model(load(path), request.target, request.options, extra)
+    model = load(path)
+    rows, columns = files.open_for_model(model, path, request.target, request.options)
     files.check_column(label, "--label", rows.names, rows.where)
     files.check_column(identity, "--id", rows.names, rows.where)
-    n, n_missing, shown = 0, 0, "no intervals"
-    errors = []
-    with collect_warnings() as notes, write_atomically(output) as (part,), files.table_writer(part) as write:
-        for Z, table in files.read_batches(rows, columns, impute=request.impute, extra=extra):
-            prediction = np.asarray(model.predict(Z), dtype=np.float64)
-            if prediction.ndim != 1:
-                raise InputError(f"{path} predicts {prediction.shape[1]} labels for each row; only one is supported")
-            ends = predict_interval(model, Z, level)
-            shown = shown if ends is None else f"intervals at level {level:g}"
-            write(name_columns(None if identity is None else table.cells[identity], identity, n, prediction, ends))
-            errors.append(prediction - (np.nan if label is None else table.labels(label)))
-            n, n_missing = n + len(prediction), n_missing + int(Z.isna().sum().sum())
-    residuals = np.concatenate(errors)
-    n_known = int((~np.isnan(residuals)).sum())
-    imputed = [f"{count_noun(n_missing, 'missing value')}: imputed by the model"] if n_missing else []
+    with collect_warnings() as notes, write_atomically(output) as (part,):
+        predicted = write_predictions(
+            read_rows(rows, columns.kinds, label, request), [model[-1]], identity, part, level
+        )
+    n, shown = len(predicted.values), f"intervals at level {level:g}" if predicted.has_intervals else "no intervals"
+    missing = count_noun(predicted.n_missing, "missing value")
+    imputed = [f"{missing}: imputed by the model"] if predicted.n_missing else []
     return {
-        "rows": n, "measured": {"rows": n_known, "rmse": root_mean_square(residuals)} if n_known else None,
-        "level": None if shown == "no intervals" else level, "notes": [*imputed, *notes], "output": output,
-        "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
+        "rows": n, "measured": predicted.measure(), "level": level if predicted.has_intervals else None,
+        "notes": [*imputed, *notes], "output": output, "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
     }  # fmt: skip
 
 
@@ -180,8 +170,6 @@ def check_outputs(request: Request, output: Path | None, level: float) -> None:
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
     files.check_output(output, "--output", files.OUTPUTS, request)
-    if output is not None and output.suffix.lower() == ".npy" and request.identity is not None:
-        raise InputError("--output must be .csv, .tsv or .parquet with --id; a .npy file has no id column")
 
 
 def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
@@ -229,40 +217,52 @@ def forecast(model: Any, inputs: Inputs) -> Any:
         return None
 
 
-def predict_target(inputs: Inputs, models: tuple[Any, ...], path: Path | None, level: float) -> tuple[list[Any], int]:
-    """Write the predictions of the last model; return the errors of each model, and how many predictions are far off.
+class Predicted(NamedTuple):
+    """The predictions of the last model, a row of errors for each model, and what a command reports about them."""
 
-    Far off is more than the range of the source's labels outside this range, or ten spreads if only Moments are known.
-    """
-    identity, n = inputs.request.identity, 0
-    if inputs.is_streamed:
-        low, high = (float(inputs.X.mean[-1] + sign * 10.0 * inputs.X.spread[-1]) for sign in (-1, 1))
-    else:
-        low, high = 2.0 * inputs.y.min() - inputs.y.max(), 2.0 * inputs.y.max() - inputs.y.min()
-    errors: list[list[Any]] = [[np.empty(0)] for _ in models]
-    n_outside = 0
+    values: Any
+    errors: Any
+    has_intervals: bool
+    n_missing: int
+
+    def measure(self) -> Result | None:
+        """Return the measured error of the last model, and that of the first of two; None without labels."""
+        known = ~np.isnan(self.errors[-1])
+        if not known.any():
+            return None
+        rmse = [root_mean_square(each[known]) for each in self.errors]
+        return {"rows": int(known.sum()), "rmse": rmse[-1], "before": rmse[0] if len(rmse) > 1 else None}
+
+
+def write_predictions(
+    batches: Iterable[tuple[Any, Any, Any]],
+    models: Sequence[Any],
+    identity: str | None,
+    path: Path | None,
+    level: float,
+) -> Predicted:
+    """Predict batches of rows, labels and ids, the last two of which may be None, and write the last predictions."""
+    values, errors, ends, n, n_missing = [], [], None, 0, 0
     with files.table_writer(path) as write:
-        for rows, labels, ids in _target_batches(inputs):
-            predictions = [np.asarray(model.predict(rows), dtype=np.float64) for model in models]
-            n_outside += int(((predictions[-1] < low) | (predictions[-1] > high)).sum())
-            for own, values in zip(errors, [] if labels is None else predictions):
-                own.append(values - labels)
-            if path is not None:
-                write(name_columns(ids, identity, n, predictions[-1], predict_interval(models[-1], rows, level)))
-            n += len(rows)
-    return [np.concatenate(each) for each in errors], n_outside
+        for rows, labels, ids in batches:
+            predictions = np.array([model.predict(rows) for model in models], dtype=np.float64)
+            ends = None if path is None else predict_interval(models[-1], rows, level)
+            write(name_columns(ids, identity, n, predictions[-1], ends))
+            values.append(predictions[-1])
+            errors.append(predictions - (np.nan if labels is None else labels))
+            n, n_missing = n + len(rows), n_missing + int(rows.isna().sum().sum())
+    return Predicted(np.concatenate(values), np.concatenate(errors, axis=1), ends is not None, n_missing)
 
 
-def _target_batches(inputs: Inputs) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield rows of the target, their labels or None, and their ids or None."""
-    identity, label = inputs.request.identity, inputs.label
-    if not inputs.is_streamed:
-        yield inputs.Z, inputs.labels, None if identity is None else inputs.target_cells[identity]
-        return
-    extra = [name for name in (label, identity) if name in inputs.target.names]
-    for rows, table in files.read_batches(inputs.target, inputs.columns, impute=inputs.request.impute, extra=extra):
-        ids = None if identity is None else table.cells[identity]
-        yield rows, table.labels(label) if label in extra else None, ids
+def read_rows(
+    file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the rows of a file in batches: features, labels or None, and ids or None."""
+    identity = request.identity
+    extra = [name for name in (label, identity) if name is not None]
+    for table in files.read_batches(file, list(dict.fromkeys([*kinds, *extra]))):
+        rows, _ = files.convert(table, kinds, impute=request.impute)
+        yield rows, None if label is None else table.labels(label), None if identity is None else table.cells[identity]
 
 
 def name_columns(ids: Any, identity: str | None, first: int, prediction: Any, ends: Any) -> dict[str, Any]:
@@ -291,5 +291,5 @@ def describe_data(inputs: Inputs) -> Result:
     kinds = ["date" if kind.startswith("date") else kind for kind in inputs.kinds.values()]
     n_dates, n_categories = kinds.count("date"), kinds.count("category")
     counts = {"numeric": len(kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
-    rows = {"source_rows": inputs.n_source, "target_rows": inputs.n_target}
+    rows = {"source_rows": len(inputs.y), "target_rows": inputs.n_target}
     return {"label": inputs.label, **rows, "columns": counts, "imputed": inputs.imputed, "ignored": inputs.ignored}

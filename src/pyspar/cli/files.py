@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -33,13 +32,13 @@ from pyspar.cells import PLAIN, BadCell, ReadOptions, describe_file, describe_ro
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
 from pyspar.progress import progress_bar
-from pyspar.sources.files import RowFile, first_kinds, open_rows, reduce_rows
+from pyspar.sources.files import RowFile, first_kinds, open_rows
+from pyspar.sources.stream import moments_of_batches
 from pyspar.text import count_noun, list_some
 
 MAX_CATEGORIES = 50
 """The maximum number of features of a category column. The rarest categories share one of them."""
-MISSING_CATEGORY = "(missing)"
-OUTPUTS = (".csv", ".tsv", ".parquet", ".npy")
+OUTPUTS = (".csv", ".tsv", ".parquet")
 ROW, REASON = "row", "reason"
 """The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
 CONSTANT = "constant in the source"
@@ -47,7 +46,7 @@ CONSTANT = "constant in the source"
 
 @dataclass(frozen=True)
 class Request:
-    """Two files and how to read them, with the names of the options. ``ignore`` is a column that is no feature."""
+    """Two files and how to read them, with the names of the options."""
 
     source: Path
     target: Path
@@ -62,7 +61,6 @@ class Request:
     impute: bool = False
     drop_unlabelled: bool = False
     stream: bool = False
-    ignore: str | None = None
 
 
 class Table(NamedTuple):
@@ -116,13 +114,18 @@ class Table(NamedTuple):
         return words
 
 
+def read_batches(file: RowFile, names: Sequence[str]) -> Iterator[Table]:
+    """Yield some columns of a file in batches, and show the progress."""
+    first = 0
+    with progress_bar(f"reading the {file.role}", total=file.n_rows, unit="rows") as advance:
+        for batch in file.read(names):
+            yield Table(file, pa.Table.from_batches([batch]), first)
+            advance(first := first + len(batch))
+
+
 def read_table(file: RowFile) -> Table:
     """Read all rows of a file into memory."""
-    blocks: list[Any] = []
-    with progress_bar(f"reading the {file.role}", total=file.n_rows, unit="rows") as advance:
-        for block in file.read(file.names):
-            blocks.append(pa.Table.from_batches([block]))
-            advance(sum(map(len, blocks)))
+    blocks = [table.cells for table in read_batches(file, file.names)]
     if not sum(map(len, blocks)):
         raise InputError(f"{file.where}: the file has a header and no rows")
     return Table(file, pa.concat_tables(blocks, promote_options="permissive").combine_chunks())
@@ -154,42 +157,33 @@ def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> 
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """Select the features of a data frame and convert them to numbers and text; the first step of a saved model.
-
-    A missing category is a category of its own if the source has missing ones, otherwise the most frequent one.
-    """
+    """Select the features of a data frame and convert them to numbers and text; the first step of a saved model."""
 
     def __init__(self, kinds: dict[str, str], label: str = "", options: tuple[Any, ...] = ()) -> None:
         self.kinds, self.label, self.options = kinds, label, options
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None) -> Self:
         self.n_features_in_ = len(self.kinds)
         self.feature_names_in_ = np.array(list(self.kinds), dtype=object)
-        self.fills_ = {}
-        for name in (name for name, kind in self.kinds.items() if not is_number(kind)):
-            self.fills_[name] = MISSING_CATEGORY if X[name].isna().any() else str(X[name].value_counts().index[0])
         return self
 
     def transform(self, X: Any) -> pd.DataFrame:
         if not hasattr(X, "columns"):
             raise InputError(f"X must be a data frame with the columns {list_some(self.kinds)}, got {type(X).__name__}")
         check_features(self.kinds, list(map(str, X.columns)), "X", "fit")
-        plain = {name for name, dtype in X.dtypes.items() if dtype in (np.float64, np.float32)}
-        others = {name: kind for name, kind in self.kinds.items() if not (is_number(kind) and name in plain)}
-        numbers = X[[name for name in self.kinds if name not in others]]
-        if not others:
-            return numbers
-        file = RowFile(Path("X"), "rows", tuple(others), ReadOptions(*self.options), lambda names: iter(()))
-        table = Table(file, pa.Table.from_pandas(pd.DataFrame(X[list(others)]), preserve_index=False))
-        frame = convert(table, others)[0].set_axis(X.index).fillna(self.fills_)
-        return pd.concat([numbers, frame], axis=1)[list(self.kinds)]
+        file = RowFile(Path("X"), "rows", tuple(self.kinds), ReadOptions(*self.options), lambda names: iter(()))
+        table = Table(file, pa.Table.from_pandas(pd.DataFrame(X)[list(self.kinds)], preserve_index=False))
+        return convert(table, self.kinds)[0].set_axis(X.index)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         return self.feature_names_in_
 
 
 def make_encoder(kinds: Mapping[str, str]) -> ColumnTransformer:
-    """Return the preprocessing: numbers are imputed by the source mean and scaled, categories are one-hot encoded."""
+    """Return the preprocessing: numbers are imputed by the source mean and scaled, categories are one-hot encoded.
+
+    A missing category is a category of its own.
+    """
     numbers = [name for name, kind in kinds.items() if is_number(kind)]
     categories = [name for name, kind in kinds.items() if not is_number(kind)]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False)
@@ -202,7 +196,8 @@ def make_encoder(kinds: Mapping[str, str]) -> ColumnTransformer:
 class Inputs:
     """Both files as a command computes with them: data frames X and Z, or Moments of encoded rows that were streamed.
 
-    ``labels`` are those of the target, NaN where unknown, or None. ``encoder`` is fitted for streamed files only.
+    ``y`` are the labels of the source. ``labels`` are those of the target, NaN where unknown, or None. ``encoder`` is
+    fitted for streamed files only.
     """
 
     request: Request
@@ -210,7 +205,6 @@ class Inputs:
     columns: TableColumns
     encoder: ColumnTransformer
     target: RowFile
-    n_source: int
     n_target: int
     X: Any
     y: Any
@@ -231,24 +225,11 @@ class Inputs:
         return isinstance(self.Z, Moments)
 
 
-def read_batches(
-    file: RowFile, columns: TableColumns, *, impute: bool, extra: Sequence[str]
-) -> Iterator[tuple[pd.DataFrame, Table]]:
-    """Yield rows of a file in batches: the features of a model, and the cells of these and of the extra columns."""
-    first, names = 0, list(dict.fromkeys([*columns.kinds, *extra]))
-    with progress_bar("predicting", total=file.n_rows, unit="rows") as advance:
-        for batch in file.read(names):
-            table = Table(file, pa.Table.from_batches([batch]), first)
-            yield columns.transform(convert(table, columns.kinds, impute=impute)[0]), table
-            advance(first := first + len(batch))
-
-
 def load_inputs(request: Request) -> Inputs:
     """Read and check both files, choose the features, and convert them. Large files are reduced to Moments."""
     source = open_rows(request.source, request.options, "source")
     target = open_rows(request.target, request.options, "target")
     label = find_label(source, target, request.label)
-    target = name_target(source, target, label)
     check_column(request.identity, "--id", target.names, target.where)
     check_column(request.groups, "--groups", source.names, source.where)
     if request.identity == label:
@@ -258,34 +239,18 @@ def load_inputs(request: Request) -> Inputs:
             if name in (label, request.identity):
                 raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
             check_column(name, option, [*source.names, *target.names], source.where)
-    load = _load_streamed if request.stream or needs_streaming(source, target) else _load_tables
-    return load(request, source, target, label)
+    return (_load_streamed if request.stream else _load_tables)(request, source, target, label)
 
 
 def find_label(source: RowFile, target: RowFile, label: str | None) -> str:
-    """Return the label column. An array also accepts its number, negative from the end."""
+    """Return the label column, which must be in the source."""
     names = source.names
     if label is None:
         raise InputError(f"{source.where}: --label is required; the columns are {list_some(names, 12)}")
     if label in names:
         return label
-    if source.path.suffix == ".npy" and re.fullmatch(r"-?\d+", label) and -len(names) <= int(label) < len(names):
-        return names[int(label)]
     swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
     raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, names)}{swapped}")
-
-
-def name_target(source: RowFile, target: RowFile, label: str) -> RowFile:
-    """Return the target with the names of the source if both are arrays and it only lacks the label."""
-    expected = [name for name in source.names if name != label]
-    if not source.path.suffix == target.path.suffix == ".npy" or len(expected) != len(target.names):
-        return target
-    own = dict(zip(expected, target.names))
-
-    def read(columns: Sequence[str]) -> Iterator[Any]:
-        return (batch.rename_columns(list(columns)) for batch in target.read([own[name] for name in columns]))
-
-    return replace(target, names=tuple(expected), read=read)
 
 
 def choose_kinds(
@@ -294,7 +259,7 @@ def choose_kinds(
     """Return the kinds of the features by name, and the ignored columns with reasons."""
     kinds, ignored = {}, {}
     for name in source.names:
-        if name in (label, request.identity, request.groups, request.ignore):
+        if name in (label, request.identity, request.groups):
             continue
         if name in request.drop:
             ignored[name] = "dropped with --drop"
@@ -318,59 +283,69 @@ def check_features(kinds: Mapping[str, str], names: Sequence[str], where: str, o
         )
 
 
-def _check_any_feature(kinds: Mapping[str, str], ignored: Mapping[str, str], where: str) -> None:
+def _check_kinds(
+    kinds: Mapping[str, str], ignored: Mapping[str, str], source: RowFile, target: RowFile
+) -> dict[str, str]:
+    """Return the kinds of the features without the ignored columns, if there are any and the target has them."""
+    kinds = {name: kind for name, kind in kinds.items() if name not in ignored}
     if not kinds:
         listed = "; ".join(f"{name!r}: {reason}" for name, reason in list(ignored.items())[:6])
         reasons = listed or "the label is its only column"
-        raise InputError(f"{where}: no column can be used as a feature ({reasons}); add or correct columns")
+        raise InputError(f"{source.where}: no column can be used as a feature ({reasons}); add or correct columns")
+    check_features(kinds, target.names, target.where)
+    return kinds
 
 
 def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, label: str) -> Inputs:
     source, target = read_table(source_file), read_table(target_file)
-    y, notes = _source_labels(source, label, request)
-    if notes:
-        source = source._replace(cells=source.cells.filter(pa.array(~np.isnan(y))))
-        y = y[~np.isnan(y)]
+    y = _source_labels(source, label, request)
+    notes, known = _check_labels(y, source_file, label, request), ~np.isnan(y)
+    source, y = source._replace(cells=source.cells.filter(pa.array(known))) if notes else source, y[known]
     kinds, ignored = choose_kinds(source_file, label, request, source.kind)
     X, own_notes = convert(source, kinds, impute=request.impute)
     ignored |= _find_useless(X, kinds)
-    kinds = {name: kind for name, kind in kinds.items() if name not in ignored}
-    _check_any_feature(kinds, ignored, source_file.where)
-    check_features(kinds, target.names, target_file.where)
+    kinds = _check_kinds(kinds, ignored, source_file, target_file)
     X = X[list(kinds)]
     Z, target_notes = convert(target, kinds, impute=request.impute)
     notes = [*_compare(X, Z, kinds), *_compare_constants(ignored, source, target), *notes, *own_notes, *target_notes]
     labels = _target_labels(target, label, request, notes)
-    named = {*source.names, label, request.identity, request.groups, request.ignore, *request.drop}
+    named = {*source.names, label, request.identity, request.groups, *request.drop}
     ignored |= {name: "only in the target" for name in target.names if name not in named}
-    columns = TableColumns(kinds, label, tuple(request.options)).fit(X)
-    imputed, missing, also_missing = {}, X.isna().sum(), Z.isna().sum()
-    for name in missing.index[(missing > 0) | (also_missing > 0)]:
-        fill = columns.fills_.get(name)
-        value = f"the category {fill!r}" if fill else f"the source mean {X[name].mean():.4g}"
-        imputed[name] = f"{missing[name]:,} source, {also_missing[name]:,} target, with {value}"
     return Inputs(
-        request, label, columns, make_encoder(kinds), target_file, len(X), len(Z), columns.transform(X), y,
-        columns.transform(Z), None if request.groups is None else source.groups(request.groups), labels, target.cells,
-        notes, ignored, imputed,
+        request, label, TableColumns(kinds, label, tuple(request.options)).fit(), make_encoder(kinds), target_file,
+        len(Z), X, y, Z, None if request.groups is None else source.groups(request.groups), labels, target.cells,
+        notes, ignored, _list_imputed(X.mean(numeric_only=True), X.isna().sum(), Z.isna().sum()),
     )  # fmt: skip
 
 
-def _source_labels(source: Table, label: str, request: Request) -> tuple[Any, list[str]]:
-    """Return the labels of the source, with NaN and a note if rows without a label are ignored."""
-    where, path = describe_file("source", source.file.path, label), source.file.path
+def _list_imputed(means: pd.Series, missing: pd.Series, also_missing: pd.Series) -> dict[str, str]:
+    """Return how many values of each column are missing in source and target, and what replaces them."""
+    return {
+        name: f"{missing[name]:,} source, {also_missing[name]:,} target, "
+        + (f"with the source mean {means[name]:.4g}" if name in means.index else "as a category of their own")
+        for name in missing.index[(missing > 0) | (also_missing > 0)]
+    }
+
+
+def _source_labels(source: Table, label: str, request: Request) -> Any:
+    """Return labels of the source, NaN where missing. Bad cells are missing too if such rows are ignored."""
     fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
-    values = source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
+    return source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
+
+
+def _check_labels(values: Any, source: RowFile, label: str, request: Request) -> list[str]:
+    """Raise InputError if labels of the source cannot be fitted. Return a note if rows without one are ignored."""
+    where = describe_file("source", source.path, label)
     missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
     if missing and not request.drop_unlabelled:
-        share, rows = f"{len(missing)} of {len(values)} labels", describe_rows(missing, path)
+        share, rows = f"{len(missing)} of {len(values)} labels", describe_rows(missing, source.path)
         raise InputError(f"{where}: {share} are missing, in {rows}; ignore such rows with --drop-unlabelled")
     if len(known) < 2:
         raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)}")
     if known.min() == known.max():
         raise InputError(f"{where}: all labels are {known[0]:g}; choose another column")
     rows = count_noun(len(missing), "row without a label is", "rows without a label are")
-    return values, [f"source: {rows} ignored"] if missing else []
+    return [f"source: {rows} ignored"] if missing else []
 
 
 def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
@@ -434,92 +409,64 @@ def _compare_constants(ignored: Mapping[str, str], source: Table, target: Table)
     return notes
 
 
-def needs_streaming(*files: RowFile) -> bool:
-    """Return whether the rows of files need more than a quarter of the free memory of the machine or its container."""
-    free: list[int] = []
-    with suppress(OSError, ValueError):  # the system does not report it
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text() for name in ("max", "current"))
-        free += [] if limit.strip() == "max" else [int(limit) - int(used)]
-    size = 0
-    for file in (file for file in files if file.path.suffix != ".xlsx"):
-        paths = file.path.glob("*.parquet") if file.path.is_dir() else [file.path]
-        factor = 8 if file.path.suffix == ".gz" else 1
-        size += max(factor * sum(path.stat().st_size for path in paths), 8 * (file.n_rows or 0) * len(file.names))
-    return bool(free) and size > min(free) // 4
-
-
 def _load_streamed(request: Request, source: RowFile, target: RowFile, label: str) -> Inputs:
-    """Reduce both files to Moments of scaled numbers, as if they were encoded in memory."""
+    """Fit the encoder to numbers of the source in batches, and reduce the encoded rows of both files to Moments."""
     needs_rows = {"--groups": request.groups, "--labels": request.labels, "--category": request.category}
     for option in (option for option, value in needs_rows.items() if value):
         raise InputError(f"{option} is not available when streaming; it needs all rows in memory")
-    where, first = describe_file("source", source.path, label), first_kinds(source, source.names)
-    if first[label] not in ("number", "float32", "truth"):
-        raise InputError(f"{where}: the label must be numeric; choose another column")
-    kinds, ignored = choose_kinds(source, label, request, first.__getitem__)
+
+    def read(file: RowFile, kinds: Mapping[str, str], label: str | None = None) -> Iterator[tuple[pd.DataFrame, Any]]:
+        for table in read_batches(file, [*kinds, *([] if label is None else [label])]):
+            X = convert(table, kinds, impute=request.impute)[0]
+            y = np.zeros(len(X)) if label is None else _source_labels(table, label, request)
+            yield X[~np.isnan(y)], y
+
+    kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
     ignored |= {name: "not numeric; streaming uses numbers only" for name in kinds if kinds[name] == "category"}
-    constant = {"": ""}
-    while constant:  # again without constant columns, if there are any
-        kinds = {name: kind for name, kind in kinds.items() if name not in ignored}
-        _check_any_feature(kinds, ignored, source.where)
-        check_features(kinds, target.names, target.where)
-        x, means, missing = _reduce(source, kinds, label, request)
-        is_constant = x.spread <= 1e-13 * np.abs(x.mean)
-        constant = {name: f"{CONSTANT} ({mean:g})" for name, mean, same in zip(kinds, x.mean, is_constant) if same}
-        ignored |= constant
-    if is_constant[-1]:
-        raise InputError(f"{where}: all labels are {x.mean[-1]:g}; choose another column")
-    mean, spread = x.mean[:-1], x.spread[:-1]
+    kinds = _check_kinds(kinds, ignored, source, target)
+    labels, parts = [], []
+    for X, y in read(source, kinds, label):
+        labels.append(y)
+        X = X.astype(np.float64)
+        parts.append([X.count(), X.mean(), X.var(ddof=0), X.min(), X.max()])
+    y = np.concatenate(labels)
+    notes, y = _check_labels(y, source, label, request), y[~np.isnan(y)]
+    n, mean, variance, low, high = np.moveaxis(np.array(parts), 1, 0)  # of batches and columns; NaN without values
+    found = pd.DataFrame({"low": np.fmin.reduce(low), "high": np.fmax.reduce(high)}, list(kinds))
+    found["mean"] = means = np.nansum(n * mean, axis=0) / np.maximum(n.sum(axis=0), 1)
+    # The spread of a column whose missing values are replaced by its mean.
+    found["spread"] = np.sqrt(np.nansum(n * (variance + (mean - means) ** 2), axis=0) / len(y))
+    ignored |= {name: f"{CONSTANT} ({low:g})" for name, low in found["low"][~(found["low"] < found["high"])].items()}
+    kinds = _check_kinds(kinds, ignored, source, target)
+    found = found.loc[list(kinds)]
     encoder = make_encoder(kinds).set_output(transform="pandas")
-    encoder.fit(pd.DataFrame([mean - spread, mean + spread], columns=list(kinds)))
-    z, _, also_missing = _reduce(target, kinds, None, request, means)
-    imputed = {
-        name: f"{n_source:,} source, {n_target:,} target, with the source mean {mean:.4g}"
-        for name, n_source, n_target, mean in zip(kinds, missing, also_missing, means)
-        if n_source or n_target
-    }
-    notes = [] if request.stream else ["the rows were streamed, because they need much memory: only numbers are used"]
-    scaler = encoder.named_transformers_["numeric"]["scale"]
-    X, Z = (scale_moments(moments, scaler.mean_, scaler.scale_) for moments in (x, z))
-    columns = TableColumns(kinds, label, tuple(request.options)).fit(None)
-    return Inputs(request, label, columns, encoder, target, x.rows, z.rows, X, None, Z, notes=notes, ignored=ignored,
-                  imputed=imputed)  # fmt: skip
+    encoder.fit(pd.DataFrame([found["mean"] - found["spread"], found["mean"] + found["spread"]]))
+    missing: list[Any] = []
+
+    def encode(X: pd.DataFrame) -> Any:
+        missing.append(X.isna().sum())
+        return encoder.transform(X)
+
+    rows = ((encode(X), y[~np.isnan(y)]) for X, y in read(source, kinds, label) if len(X))
+    x, n_source = moments_of_batches(rows, labelled=True), len(missing)
+    z = moments_of_batches((encode(Z) for Z, _ in read(target, kinds) if len(Z)), labelled=False)
+    imputed = _list_imputed(found["mean"], sum(missing[:n_source]), sum(missing[n_source:]))
+    columns = TableColumns(kinds, label, tuple(request.options)).fit()
+    return Inputs(
+        request, label, columns, encoder, target, z.rows, x, y, z, notes=notes, ignored=ignored, imputed=imputed
+    )
 
 
-def _reduce(file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request, means: Any = None) -> Any:
-    with progress_bar(f"reading the {file.role}", total=file.n_rows, unit="rows") as advance:
-        return reduce_rows(file, kinds, label, means=means, impute=request.impute, advance=advance)
-
-
-def scale_moments(moments: Moments, mean: Any, scale: Any) -> Moments:
-    """Return the Moments of features from which a mean is subtracted and which are divided by a scale."""
-    root, d = moments.root.copy(), moments.n_features
-    root[:, 1 : d + 1] = (root[:, 1 : d + 1] - root[:, :1] * mean) / scale
-    return replace(moments, root=root)
-
-
-def open_for_model(
-    model: Any, path: Path, options: ReadOptions, others: Sequence[str]
-) -> tuple[RowFile, TableColumns, Any]:
-    """Open a file as the source of a saved model was read; return it, its columns, and the model of their features.
-
-    For a model that spar adapt did not save, the columns are its ``feature_names_in_``, or all but ``others``.
-    """
+def open_for_model(model: Any, model_path: Path, path: Path, options: ReadOptions) -> tuple[RowFile, TableColumns]:
+    """Open a file as the source of a saved model was read; return it, and the columns of the model."""
     columns = model.steps[0][1] if isinstance(model, Pipeline) else None
-    if isinstance(columns, TableColumns):
-        merged: Any = (new or old for new, old in zip(options, columns.options))
-        file, model = open_rows(path, ReadOptions(*merged)), model[-1]
-    else:
-        file = open_rows(path, options)
-        names = list(map(str, getattr(model, "feature_names_in_", [name for name in file.names if name not in others])))
-        check_features(dict.fromkeys(names, ""), file.names, file.where, "model")
-        kinds = {name: "number" if kind == "empty" else kind for name, kind in first_kinds(file, names).items()}
-        columns = TableColumns(kinds, "", tuple(options))
-        columns.fills_ = {}
+    if not isinstance(columns, TableColumns):
+        advice = "write one with spar adapt --save-model, or use pyspar.load in Python"
+        raise InputError(f"{str(model_path)!r} is not a model of spar adapt; {advice}")
+    merged: Any = (new or old for new, old in zip(options, columns.options))
+    file = open_rows(path, ReadOptions(*merged))
     check_features(columns.kinds, file.names, file.where, "model")
-    return file, columns, model
+    return file, columns
 
 
 def check_output(path: Path | None, option: str, suffixes: Sequence[str], request: Request) -> None:
@@ -529,12 +476,8 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
     folder, inputs, problem = path.parent, (request.source, request.target, request.labels), ""
     if path.suffix.lower() not in suffixes:
         problem = f": unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}"
-    elif path.is_dir():
-        problem = " is a folder; pass a file"
     elif not folder.is_dir():
         problem = f": folder not found: {str(folder)!r}; create it first"
-    elif not os.access(folder, os.W_OK):
-        problem = f": the folder {str(folder)!r} is read-only; choose another"
     elif path.resolve() in [each.resolve() for each in inputs if each is not None]:
         problem = " is an input file, which would be overwritten; choose another name"
     if problem:
@@ -543,44 +486,29 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
 
 @contextmanager
 def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Yield a function that writes columns by name as Parquet, text or an array. The first determines the types."""
-    if path is None:
-        yield lambda columns: None
-        return
-    suffix = path.suffix.lower()
+    """Yield a function that writes columns by name as Parquet or text. The first columns determine the types."""
     writers: list[Any] = []
-    arrays: list[Any] = []
-    with path.open("wb") as file:
 
-        def write(columns: dict[str, Any]) -> None:
-            if suffix == ".npy":
-                arrays.append(np.asarray(columns["prediction"], dtype=np.float64))
-                return
-            batch = pa.record_batch({name: _to_arrow(values, suffix) for name, values in columns.items()})
-            if not writers and suffix == ".parquet":
-                writers.extend([pq.ParquetWriter(file, batch.schema, write_page_checksum=True), batch.schema])
-            elif not writers:
-                sep, head = "\t" if suffix == ".tsv" else ",", io.StringIO()
+    def write(columns: dict[str, Any]) -> None:
+        table = pa.table(columns)
+        if not writers and path is not None:
+            writers.append(table.schema)
+            if path.suffix.lower() == ".parquet":
+                writers.append(pq.ParquetWriter(file, table.schema, write_page_checksum=True))
+            else:
+                sep, head = "\t" if path.suffix.lower() == ".tsv" else ",", io.StringIO()
                 csv.writer(head, delimiter=sep, lineterminator="\n").writerow(columns)
                 file.write(head.getvalue().encode())
                 settings = pcsv.WriteOptions(include_header=False, delimiter=sep)
-                writers.extend([pcsv.CSVWriter(file, batch.schema, write_options=settings), batch.schema])
-            writers[0].write_batch(batch.cast(writers[1]))
+                writers.append(pcsv.CSVWriter(file, table.schema, write_options=settings))
+        for writer in writers[1:]:
+            writer.write_table(table.cast(writers[0]))
 
+    file: Any
+    with nullcontext() if path is None else path.open("wb") as file:
         yield write
-        if arrays:
-            np.save(file, np.concatenate(arrays))
-        if writers:
-            writers[0].close()
-
-
-def _to_arrow(values: Any, suffix: str) -> Any:
-    """Return a column as an Arrow array. In text files, other types than numbers are text."""
-    array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    is_plain = pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or suffix == ".parquet"
-    return array if is_plain else array.cast(pa.string())
+        for writer in writers[1:]:
+            writer.close()
 
 
 def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:
@@ -601,37 +529,30 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     row must agree with the target, because labels of other rows would spoil the correction.
     """
     table = read_table(open_rows(path, target.file.options, "labels"))
-    for name in (ROW, label):
+    identity = str(request.identity)
+    keys = pd.Index(_ids(target, identity) if identity in table.names and identity in target.names else [0, 0])
+    by_id = keys.is_unique
+    key, keys = (identity, keys) if by_id else (ROW, pd.Index(np.arange(len(target.cells)).astype(str)))
+    for name in (key, label):
         if name not in table.names:
             raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
-    values, (rows, bad) = table.labels(label), table.numbers(ROW)
-    rows, known = rows.copy(), np.flatnonzero(~np.isnan(values))
-    n_rows, identity = len(target.cells), str(request.identity)
+    values = table.labels(label)
+    known = np.flatnonzero(~np.isnan(values))
+    own = pd.Index(_ids(table, key)[known])
+    places, problem = keys.get_indexer(own), ""
     if not len(known):
-        raise InputError(f"{describe_file('labels', path, label)}: all {len(values)} labels are empty; fill them in")
-    ids = pd.Index(_ids(target, identity)) if identity in table.names and identity in target.names else pd.Index([0, 0])
-    if ids.is_unique:
-        own = _ids(table, identity)[known]
-        rows[known] = ids.get_indexer(own)
-        if (rows[known] < 0).any():
-            unknown = own[np.flatnonzero(rows[known] < 0)[0]]
-            raise InputError(f"{describe_file('labels', path, identity)}: no row of the target has the id {unknown!r}")
-    elif bad:
-        raise cells.bad_cells_error(bad, table.file, "correct the file")
-    wrong = [int(j) for j in known if not (0 <= rows[j] < n_rows and rows[j] == np.floor(rows[j]))]
-    if wrong:
-        raise InputError(
-            f"{describe_file('labels', path, ROW)}: row numbers of the target must be in [0, {n_rows - 1}], got "
-            f"{rows[wrong[0]]:g} in {describe_rows(wrong[:1], path)}; pass the target that spar label was used with"
-        )
-    places = rows[known].astype(int)
-    if len(set(places)) < len(places):
-        repeated = next(place for place in places if (places == place).sum() > 1)
-        raise InputError(f"{describe_file('labels', path, ROW)}: row {repeated} occurs twice; keep one")
-    for name in [] if ids.is_unique else table.names:
+        problem = f"all {len(values)} labels are empty; fill them in"
+    elif (places < 0).any():
+        advice = "pass the target that spar label was used with"
+        problem = f"no row of the target has the {'id' if by_id else 'number'} {own[places < 0][0]!r}; {advice}"
+    elif own.has_duplicates:
+        problem = f"{own[own.duplicated()][0]!r} occurs twice; keep one"
+    if problem:
+        raise InputError(f"{describe_file('labels', path, key)}: {problem}")
+    for name in () if by_id else table.names:
         if name in target.names and name not in (ROW, REASON, label):
             _check_same_cells(table, target, name, known, places)
-    merged = np.full(n_rows, np.nan) if labels is None else np.array(labels, dtype=np.float64)
+    merged = np.full(len(target.cells), np.nan) if labels is None else np.array(labels, dtype=np.float64)
     merged[places] = values[known]
     return merged
 

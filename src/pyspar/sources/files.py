@@ -1,4 +1,4 @@
-"""Rows in files: opened without reading them, read in batches of Arrow, and reduced to Moments in constant memory.
+"""Rows in files: opened without reading them, and read in batches of Arrow.
 
 Text files and workbooks have text cells, which ``pyspar.cells`` parses. Parquet and ``.npy`` have types.
 """
@@ -11,29 +11,16 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pyspar.cells import (
-    PLAIN,
-    SUFFIXES,
-    BadCell,
-    ReadOptions,
-    bad_cells_error,
-    describe_file,
-    infer_kind,
-    is_number,
-    suffix_of,
-    to_numbers,
-)
-from pyspar.core.moments import Moments
+from pyspar.cells import PLAIN, SUFFIXES, ReadOptions, describe_file, infer_kind, suffix_of
 from pyspar.errors import InputError, need
-from pyspar.sources.stream import moments_of_batches
 from pyspar.text import list_some
 
 arrow = need("pyarrow", "cli")
@@ -229,62 +216,3 @@ def first_kinds(file: RowFile, names: Sequence[str]) -> dict[str, str]:
     """Return the kinds of some columns in the first batch of a file."""
     batch = next(file.read(names))
     return {name: infer_kind(batch.column(name), file.options) for name in names}
-
-
-def reduce_rows(
-    file: RowFile, kinds: Mapping[str, str], label: str | None = None, *, means: Any = None, impute: bool = False,
-    advance: Callable[[int], None] = lambda rows: None,
-) -> tuple[Moments, Any, Any]:  # fmt: skip
-    """Return Moments, the means that replace missing values, and the number of missing values of each column.
-
-    The file is read once, or twice if values are missing and there are no ``means``. Bad cells raise an InputError, or
-    are missing with ``impute``.
-    """
-    numbers, n_rows = {**kinds, **({} if label is None else {label: "number"})}, 0
-    n_missing, sums = np.zeros(len(numbers), int), np.zeros(len(numbers))
-    dtype = np.float32 if set(kinds.values()) == {"float32"} else np.float64
-
-    def batches() -> Iterator[Any]:
-        nonlocal n_rows, n_missing, sums
-        for batch in file.read(list(numbers)):
-            columns, bad = [], []
-            for name, kind in numbers.items():
-                values, wrong = to_numbers(batch.column(name), kind, file.options)
-                bad += [BadCell(name, n_rows + row, text) for row, text in wrong]
-                columns.append(values)
-            if bad and not impute:
-                raise bad_cells_error(bad, file)
-            block = np.column_stack(columns)
-            is_missing = np.isnan(block)
-            block[is_missing] = 0.0
-            n_missing, sums, n_rows = n_missing + is_missing.sum(axis=0), sums + block.sum(axis=0), n_rows + len(block)
-            X = block[:, : len(kinds)]
-            X = (X if means is None else X + is_missing[:, : len(kinds)] * means).astype(dtype, copy=False)
-            advance(n_rows)
-            yield X if label is None else (X, block[:, -1])
-
-    moments = moments_of_batches(batches(), labelled=label is not None)
-    if label is not None and n_missing[-1]:
-        raise InputError(
-            f"{file.where}: {n_missing[-1]:,} of {n_rows:,} labels are missing in column {label!r}; remove these rows, "
-            "or read the file into memory with --drop-unlabelled"
-        )
-    n_missing, own = n_missing[: len(kinds)], (sums / np.maximum(n_rows - n_missing, 1))[: len(kinds)]
-    if means is None and n_missing.any():
-        return reduce_rows(file, kinds, label, means=own, impute=impute, advance=advance)
-    return replace(moments, names=tuple(kinds)), own if means is None else means, n_missing
-
-
-def moments_of_file(
-    path: str | os.PathLike[str], *, features: Sequence[str] | None = None, label: str | None = None,
-    options: ReadOptions = PLAIN,
-) -> Moments:  # fmt: skip
-    """Compute the Moments of the rows of a file in constant memory, for ``fit`` with a label and ``adapt`` without.
-
-    ``features`` are by default all columns of numbers, dates and truth values in the first batch. Missing values are
-    replaced by the mean of their column.
-    """
-    file = open_rows(path, options)
-    kinds = first_kinds(file, [name for name in features or file.names if name != label])
-    chosen = kinds if features else {name: kind for name, kind in kinds.items() if is_number(kind)}
-    return reduce_rows(file, chosen, label)[0]

@@ -22,7 +22,7 @@ from pyspar.paper.output.tables import Sheet
 from pyspar.paper.runs.records import Record, append_records, current_provenance, find_records, group_values
 from pyspar.paper.runs.run_suite import Options, SuiteRecords, prepare_records_file
 from pyspar.paper.runs.spec import RunSpec, recipe_of
-from pyspar.progress import track
+from pyspar.progress import progress_bar
 
 FIRST_SEED = 123
 ROWS = 4000
@@ -112,13 +112,15 @@ def gather(suite: Suite, options: Options) -> SuiteRecords:
     experiments = [replace(e, repeats=repeats or e.repeats) for e in (*TABLE_1, HUNDRED)]
     wanted: list[Record] = []
     n_reused = 0
-    for experiment in track(experiments, suite.name, unit="experiments", show=options.show):
-        blanks = make_blank_records(experiment)
-        reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
-        if not reused:
-            append_records(file, measure_experiment(experiment))
-        wanted += blanks
-        n_reused += reused
+    with progress_bar(suite.name, total=len(experiments), unit="experiments", show=options.show) as advance:
+        for done, experiment in enumerate(experiments, start=1):
+            blanks = make_blank_records(experiment)
+            reused = file.exists() and len(find_records(file, blanks)) == len(blanks)
+            if not reused:
+                append_records(file, measure_experiment(experiment))
+            wanted += blanks
+            n_reused += reused
+            advance(done)
     notices = [f"{n_reused} of {len(experiments)} experiments were measured before and were reused."] * bool(n_reused)
     if options.seeds and not options.mini:
         notices.append(f"--seeds {options.seeds} limits the draws; the published digits require all of them.")
