@@ -1,6 +1,10 @@
 """``spar reproduce``: the list of suites, errors, and written files."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -58,6 +62,25 @@ def test_a_full_disk_is_one_error_and_records_are_kept(spar, tmp_path, monkeypat
     monkeypatch.setattr(run_module, "train_network", train)
     assert spar("reproduce", "alpha", "--mini", "--jobs", "1", "--out", tmp_path).exit_code == 0
     assert read_records(tmp_path / "alpha" / "records.jsonl")[: len(kept)] == kept
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs groups of processes")
+def test_ctrl_c_ends_the_command_with_a_message_and_it_can_be_continued(tmp_path):
+    pytest.importorskip("torch")
+    words = ["reproduce", "tabular", "--mini", "--jobs", "1", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "pyspar", *words]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/runs/*/done.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "same command" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_missing_data_skips_its_rows_and_the_table_contains_the_instructions(spar, tmp_path, monkeypatch):

@@ -60,6 +60,7 @@ def labels(kind):
 def test_partners_follow_the_kernel(kind, h, include_self, stored, monkeypatch):
     monkeypatch.setattr(module, "_MAX_STORED_ROWS", 1000 if stored else 0)
     monkeypatch.setattr(module, "_MAX_CELLS", 10_000)  # several parts
+    monkeypatch.setattr(module, "_BLOCK", 8)
     y = labels(kind)
     rows = np.arange(min(8, len(y)))
     drawn = Partners(y, h, include_self=include_self).draw(

@@ -158,7 +158,8 @@ def test_a_second_process_waits_for_the_lock_and_foreign_folders_stay(tmp_path):
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_command_that_is_killed_continues_and_writes_the_same_records(tmp_path, jobs):
     def command(out):
-        return [sys.executable, "-m", "pyspar.paper", "tabular", "--mini", "--jobs", jobs, "--out", str(out)]
+        words = ["reproduce", "tabular", "--mini", "--jobs", jobs, "--out", str(out)]
+        return [sys.executable, "-m", "pyspar", *words]
 
     subprocess.run(command(tmp_path / "unbroken"), check=True, capture_output=True)
     process = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

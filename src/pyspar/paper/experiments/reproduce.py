@@ -4,6 +4,9 @@ The module for a kind of suite defines four functions. ``gather(suite, options)`
 ``SuiteRecords``. ``expect(suite, specs, records)`` returns the records that specs lead to, with nan as their values.
 ``present(suite, records)`` returns tables and remarks, and ``draw_figures(suite, records, folder)``, if there
 are any, the paths of figures.
+
+``reproduce(read_suite("rcf-mnist"), Options(device="cuda"))`` does the same as the command ``spar reproduce`` on a
+machine without the packages of the command line.
 """
 
 from __future__ import annotations

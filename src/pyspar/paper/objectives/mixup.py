@@ -26,6 +26,7 @@ Indices = NDArray[np.int64]
 
 _MAX_STORED_ROWS = 4096  # an N x N matrix of 134 MB; larger sets are computed again in every epoch, in parts
 _MAX_CELLS = 1 << 22  # entries of the N x N matrix that are in memory at a time
+_BLOCK, _ROUNDS = 64, 10  # rows per block of near labels, and proposals per row, of larger sets
 
 
 class Partners:
@@ -36,6 +37,7 @@ class Partners:
         self.bandwidth, self.include_self = bandwidth, include_self
         _check_candidates(len(y), include_self, "the training set")
         self._stored = self._cumulate(np.arange(len(y))) if len(y) <= _MAX_STORED_ROWS else None
+        self._sorted = np.argsort(self.labels[:, 0], kind="stable")
 
     def draw(self, rows: Indices, rng: np.random.Generator) -> Indices:
         flat = np.asarray(rows).ravel()
@@ -44,7 +46,35 @@ class Partners:
         return np.concatenate(drawn).reshape(np.shape(rows))
 
     def _draw_part(self, rows: Indices, rng: np.random.Generator) -> Indices:
-        return _choose(self._cumulate(rows) if self._stored is None else self._stored[rows], rng)
+        if self._stored is not None:
+            return _choose(self._stored[rows], rng)
+        drawn = self._propose(rows, rng) if self.labels.shape[1] == 1 else np.full(len(rows), -1)
+        left = drawn < 0
+        if left.any():
+            drawn[left] = _choose(self._cumulate(rows[left]), rng)
+        return drawn
+
+    def _propose(self, rows: Indices, rng: np.random.Generator) -> Indices:
+        """Draw partners by rejection, which is exact: propose a block of near labels by the kernel at its nearest end,
+        then a row of the block, and accept it with the ratio of the kernels. Rows whose proposals all fail get -1.
+        """
+        label, h = self.labels[:, 0], self.bandwidth
+        start = np.arange(0, len(label), _BLOCK)
+        size = np.diff(start, append=len(label))
+        y, low, high = label[rows, None], label[self._sorted[start]], label[self._sorted[start + size - 1]]
+        drawn = np.full(len(rows), -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = np.maximum(np.maximum(low - y, y - high), 0) / h
+            blocks = np.cumsum(size * np.exp(-0.5 * np.square(gap)), axis=1)
+            for _ in range(_ROUNDS):
+                left = np.flatnonzero(drawn < 0)
+                block = _choose(blocks[left], rng)
+                proposed = self._sorted[start[block] + rng.integers(size[block])]
+                distance, nearest = np.abs(label[proposed] - y[left, 0]) / h, gap[left, block]
+                accepted = rng.random(len(left)) < np.exp(-0.5 * (distance - nearest) * (distance + nearest))
+                accepted &= self.include_self | (proposed != rows[left])
+                drawn[left[accepted]] = proposed[accepted]
+        return drawn
 
     def _cumulate(self, rows: Indices) -> Floats:
         excluded = None if self.include_self else rows[:, None] == np.arange(len(self.labels))
