@@ -118,8 +118,7 @@ def measure(name: str, width: int) -> list[dict[str, Any]]:
                 for method in METHODS:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # too few rows per direction: the score shows the effect
-                        unlabelled = None if method == "ols" else [target[0]]
-                        new = adapt_head(model, [source], unlabelled, method=method, progress=False).model
+                        new = adapt_head(model, [source], [target[0]], method=method, progress=False).model
                     ratios.setdefault((training, rows, method), []).append(rmse(new, target) / before)
     return [
         {

@@ -49,7 +49,7 @@ def measure(name: str, network: str, rows: str, method: str, trained: TrainedNet
     source = data.train if rows == "training rows" else data.validation
     before = rmse(trained.model, data.target)
     batches = list(zip(source[0].split(BATCH_SIZE), source[1].split(BATCH_SIZE), strict=True))
-    target = None if method == "ols" else list(data.target[0].split(BATCH_SIZE))
+    target = list(data.target[0].split(BATCH_SIZE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         adapted = adapt_head(trained.model, batches, target, method=method, progress=False)

@@ -1,7 +1,6 @@
 """Labels: which rows to label. test_correction.py tests how they are read."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
@@ -38,20 +37,10 @@ def test_every_row_is_equally_probable_by_quantiles():
     np.testing.assert_allclose(np.bincount(rows, minlength=25) / draws, 5 / 25, atol=0.05)
 
 
-def test_groups_are_used_in_turn(target):
-    model, Z = target
-    groups = np.array(["a"] * 100 + ["b"] * 18 + ["c"] * 2)
-    rows = rows_to_label(model, Z, 9, groups=groups).rows
-    assert sorted(groups[rows[:3]]) == ["a", "b", "c"]
-    counts = pd.Series(groups[rows]).value_counts()
-    assert counts["c"] == 2
-    assert {counts["a"], counts["b"]} == {3, 4}
-
-
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"), ({"groups": [1]}, "groups"),
+        ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"),
         ({"exclude": [120]}, "120"),
     ],
 )  # fmt: skip

@@ -195,7 +195,6 @@ def test_the_error_messages_read_as_recorded(shift, golden):
     ones = np.ones(300)
     calls = [
         lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
-        lambda: BayesSpARRegressor(centre=np.ones(3)).fit(shift.X, shift.y),
         lambda: est.fit(spoilt(shift.X, np.nan), shift.y),
         lambda: est.fit(np.ma.masked_less(shift.X, 0.0), shift.y),
         lambda: est.fit(frame.assign(a="Chur"), shift.y),

@@ -142,9 +142,11 @@ def solve_linear(problem: Problem) -> dict[str, np.ndarray]:
     X, y, Z, weights = data["X"], data["y"], data["Z"], data["sample_weight"]
     kind, options = problem.estimator
     options = dict(options)
-    if options.get("centre"):
-        d, k = X.shape[1], 1 if y.ndim == 1 else y.shape[1]
-        options["centre"] = np.linspace(-1, 1, d) if k == 1 else np.tile(np.linspace(-1, 1, d), (k, 1))
+    known = 0.0
+    if options.pop("centre", False):  # the former parameter: a prior about given weights is a fit to the residuals
+        centre = np.linspace(-1, 1, X.shape[1])
+        centre = centre if y.ndim == 1 else np.tile(centre[:, None], y.shape[1])
+        y, known = y - X @ centre, Z[:PROBES] @ centre
     model = (SpARRegressor if kind == "spar" else BayesSpARRegressor)(**options)
     container = problem.data.get("container", "array")
     if container == "sparse":
@@ -168,13 +170,13 @@ def solve_linear(problem: Problem) -> dict[str, np.ndarray]:
         before, target = model.predict(Z[:PROBES]), Z
     model.adapt(target)
     after = model.predict(Z[:PROBES])
-    answer = {"before": before, "after": after, "sigma2": np.atleast_1d(model.sigma2_)}
+    answer = {"before": before + known, "after": after + known, "sigma2": np.atleast_1d(model.sigma2_)}
     if kind == "bayes":
         answer["tau2"] = np.atleast_1d(model.tau2_)
     forecasts = model.expected_rmse(target)
     forecasts = forecasts if isinstance(forecasts, list) else [forecasts]
     answer["forecast"] = [[forecast.rmse, *forecast.interval95] for forecast in forecasts]
-    answer["interval"] = model.predict_interval(Z[:PROBES], level=0.9)
+    answer["interval"] = [end + known for end in model.predict_interval(Z[:PROBES], level=0.9)]
     return {name: np.asarray(value, dtype=float).ravel() for name, value in answer.items()}
 
 

@@ -111,7 +111,11 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
     if forecast := result.get("expected"):
         before = f"{format_number(forecast['before'])} before adapting, " if forecast.get("before") else ""
-        source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast.get("source_rmse") else ""
+        source = (
+            f"; {format_number(forecast['source_rmse'])} on source rows"
+            if forecast.get("source_rmse", 0.0) > 0.0
+            else ""
+        )
         interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast.get("interval95") else ""
         yield "expected", f"{before}{format_number(forecast['rmse'])}{interval} RMSE on the target{source}"
     if measured := result.get("measured"):

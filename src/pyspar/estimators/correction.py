@@ -32,7 +32,7 @@ from pyspar.estimators.labels import (
     read_predictions,
 )
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import check_choice, check_level, clone_without
+from pyspar.estimators.validation import check_choice, check_level
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
@@ -176,7 +176,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         self.smooth = smooth
 
     def __sklearn_clone__(self) -> Any:
-        return clone_without(self, "model")
+        """Return an unfitted copy with the same models, which must stay fitted."""
+        new = type(self)(self.model, clone(self.features, safe=False), self.smooth)
+        for private in ("_metadata_request", "_sklearn_output_config"):
+            if private in self.__dict__:
+                setattr(new, private, self.__dict__[private])
+        return new
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose a candidate and fit its correction to a target with some known labels.

@@ -53,19 +53,14 @@ def left_out_rmse(folds: list[Moments], fit: Callable[[Moments], tuple[Matrix, V
 
 
 def check_groups(groups: Any, X: Any) -> list[str]:
-    """Return the name of each row's group; raise an error if they do not match the rows."""
-    if kind_of(X) not in ("rows", "sparse", "torch"):
-        raise TypeError(f"groups require rows in memory, got {type(X).__name__}; leave groups out, or fit a sample")
-    return name_groups(groups, int(np.shape(X)[0]))
+    """Return the name of each row's group; equal numbers have the same name.
 
-
-def name_groups(groups: Any, n: int) -> list[str]:
-    """Return the name of the group of each of n rows; equal numbers have the same name.
-
-    >>> name_groups([1, 1.0, "a"], 3)
+    >>> check_groups([1, 1.0, "a"], np.ones((3, 1)))
     ['1', '1', 'a']
     """
-    labels = np.asarray(groups, dtype=object)
+    if kind_of(X) not in ("rows", "sparse", "torch"):
+        raise TypeError(f"groups require rows in memory, got {type(X).__name__}; leave groups out, or fit a sample")
+    labels, n = np.asarray(groups, dtype=object), int(np.shape(X)[0])
     if labels.shape != (n,):
         raise InputError(f"groups must have one entry per row, got shape {labels.shape} for {n} rows")
     names = []

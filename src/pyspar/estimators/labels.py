@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from pyspar.estimators.groups import name_groups
 from pyspar.estimators.pipelines import name_regressor, split_model
 from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
@@ -46,13 +45,11 @@ class LabelChoice:
         return "\n".join(f"row {row}: {reason}" for row, reason in zip(self.rows, self.reasons))
 
 
-def rows_to_label(
-    model: Any, Z: Any, n: int = 10, *, groups: Any = None, exclude: Any = (), random_state: Any = 0
-) -> LabelChoice:
+def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_state: Any = 0) -> LabelChoice:
     """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
     The target is divided into n intervals between quantiles of the prediction, and a random row of each is chosen.
-    Without groups every row is equally probable, so the rows are also a fair sample to measure the error of the model.
+    Every row is equally probable, so the rows are also a fair sample to measure the error of the model.
     The first row is in the middle interval, the next two in the middles of both halves, and so on.
 
     Parameters
@@ -61,8 +58,6 @@ def rows_to_label(
         For several outputs, the first principal component of their standardised predictions is used.
     Z : array, sparse matrix or data frame of shape (m, D)
     n : int, default 10
-    groups : array of shape (m,), optional
-        No group gets a second row before every other group with rows left has one, and so on.
     exclude : iterable of row positions, or a mask of shape (m,), optional
         Rows that are not chosen, for example because their labels are known.
     random_state : int, RandomState, Generator or None, default 0
@@ -84,7 +79,6 @@ def rows_to_label(
     value, name = _one_value(read_predictions(model, Z, m))
     free = np.ones(m, dtype=bool)
     free[_read_positions(exclude, m)] = False
-    codes = np.unique([""] * m if groups is None else name_groups(groups, m), return_inverse=True)[1]
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= free.sum():
         raise ValueError(f"n must be an integer from 1 to the {int(free.sum())} rows that can be labelled, got {n!r}")
     if isinstance(random_state, np.random.Generator):
@@ -96,14 +90,11 @@ def rows_to_label(
     rank[order] = (np.arange(m) + 0.5) / m
     place[order[free[order]]] = (np.arange(free.sum()) + 0.5) / free.sum()
     chosen: list[int] = []
-    taken = np.zeros(codes.max() + 1)
     for step in _spread_order(int(n)):
         rows = np.flatnonzero(free)
-        rows = rows[taken[codes[rows]] == taken[codes[rows]].min()]  # of the groups with the fewest chosen rows
         row = int(rows[np.argmin(np.abs(place[rows] - (step + rng.random_sample()) / n))])
         chosen.append(row)
         free[row] = False
-        taken[codes[row]] += 1
     reasons = [f"{name} {format_number(value[i])}, at the {rank[i]:.0%} quantile of the target" for i in chosen]
     return LabelChoice(np.array(chosen), tuple(reasons))
 

@@ -193,8 +193,10 @@ def _find_encoders(step: Any, Z: Any, names: Any) -> Iterator[tuple[OneHotEncode
             yield step, Z, getattr(step, "feature_names_in_", None) if names is None else names
     elif isinstance(step, Pipeline):
         for i, (_, inner) in enumerate(step.steps):
-            if any(map(_has_encoder, (part for _, part in step.steps[i:]))):  # else its rows are not needed
-                yield from _find_encoders(inner, Z if i == 0 else step[:i].transform(Z), names)
+            if not any(map(_has_encoder, (part for _, part in step.steps[i:]))):  # later rows are not needed
+                break
+            yield from _find_encoders(inner, Z, names)
+            Z = inner.transform(Z) if hasattr(inner, "transform") else Z
     elif isinstance(step, FeatureUnion):
         for _, inner in step.transformer_list:
             yield from _find_encoders(inner, Z, names)

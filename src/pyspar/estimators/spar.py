@@ -30,12 +30,9 @@ from pyspar.estimators.validation import (
     CONFIDENCE,
     Attributes,
     Source,
-    clone_without,
-    in_columns,
     linear_weights,
     per_output,
 )
-from pyspar.text import list_some
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -119,10 +116,10 @@ def _least_squares_weights(fit: OLSFit, w: Matrix, y_ndim: int) -> Attributes:
 class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior scaled by each feature's spread over source and target.
 
-    The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(c, \tau^2 U^{-2})`, where c is the centre and U
-    the diagonal matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``fit``
+    The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(0, \tau^2 U^{-2})`, where U is the diagonal
+    matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``fit``
     scales features by their spread over the source, or not at all with "equal". ``adapt`` uses ``prior_scale``. A
-    change of ``prior_scale`` or ``centre`` takes effect at the next fit, a change of ``alpha`` at the next ``adapt``.
+    change of ``prior_scale`` takes effect at the next fit, a change of ``alpha`` at the next ``adapt``.
 
     Parameters
     ----------
@@ -131,12 +128,9 @@ class BayesSpARRegressor(AdaptableRegressor):
         spreads over source and target, and "source" is its spread over the source. "equal" is the same scale for all
         features; use it if they share a unit, such as the features of a network's layer. Use "source" if the linear
         relation is known to continue beyond the source.
-    centre : None, array of shape (D,) or (K, D), or fitted linear model, default None
-        The centre of the prior; None is zero. A model is any object with ``predict``, ``coef_`` and ``intercept_``.
-        Its intercept is used with ``fit_intercept=False``; otherwise the intercept is refitted.
     alpha : float in [0, 1] or None, default None
-        None uses the posterior mean. A number keeps the correction to the centre only along target directions where it
-        differs from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
+        None uses the posterior mean. A number keeps the weights only along target directions where they
+        differ from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
         balanced design, the result may then depend on the order of rows and columns.
     fit_intercept
         As for :class:`SpARRegressor`.
@@ -152,7 +146,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     evidence_ : RidgePosterior
         The fit: both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
     adaptation_ : Adaptation
-        Of the correction to the centre, for features divided by ``units_``. Only set by ``adapt``.
+        For features divided by ``units_``. Only set by ``adapt``.
 
     Examples
     --------
@@ -172,7 +166,6 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior_scale": [StrOptions({"max", "source", "equal"})],
-        "centre": "no_validation",
         "alpha": [CONFIDENCE, None],
         "fit_intercept": ["boolean"],
     }
@@ -180,21 +173,17 @@ class BayesSpARRegressor(AdaptableRegressor):
     _fit: RidgePosterior
 
     def __init__(
-        self, prior_scale: PriorScale = "max", centre: Any = None, alpha: float | None = None, *,
-        fit_intercept: bool = True,
-    ) -> None:  # fmt: skip
+        self, prior_scale: PriorScale = "max", alpha: float | None = None, *, fit_intercept: bool = True
+    ) -> None:
         self.prior_scale = prior_scale
-        self.centre = centre
         self.alpha = alpha
         self.fit_intercept = fit_intercept
-
-    def __sklearn_clone__(self) -> Any:
-        return clone_without(self, "centre")
 
     def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
         moments, centred = source.moments, bool(self.fit_intercept)
         units = units_of_features(moments, None, self.prior_scale, fit_intercept=centred)
-        fit = fit_ridge(moments, Prior(units, *read_centre(self.centre, source)), fit_intercept=centred, eigen=eigen)
+        prior = Prior(units, np.zeros((moments.n_features, moments.n_outputs)), np.zeros(moments.n_outputs))
+        fit = fit_ridge(moments, prior, fit_intercept=centred, eigen=eigen)
         found = {"_fit": fit, "_prior_scale": self.prior_scale, "rank_": fit.x.rank}
         return {**found, **_posterior_weights(fit, fit.w_hat, source.y_ndim)}
 
@@ -233,34 +222,3 @@ def _posterior_weights(fit: RidgePosterior, correction: Matrix, y_ndim: int) -> 
         "tau2_": per_output(fit.tau2, y_ndim),
         **linear_weights(*fit.prior.weights(fit, correction), y_ndim),
     }
-
-
-def read_centre(centre: Any, source: Source) -> tuple[Matrix, Vector]:
-    """Validate the parameter ``centre``, and return its weights (D, K) and intercepts (K,); zeros for None."""
-    d, k = source.moments.n_features, source.moments.n_outputs
-    if centre is None:
-        return np.zeros((d, k)), np.zeros(k)
-    if hasattr(centre, "predict") and not hasattr(centre, "coef_"):
-        raise ValueError(
-            f"centre must be a fitted linear model, got {type(centre).__name__} without coef_; fit it first, or pass "
-            "weights; in a parameter grid, which is cloned, wrap it in sklearn.frozen.FrozenEstimator"
-        )
-    names = getattr(centre, "feature_names_in_", None)
-    if names is not None and source.names is not None and list(names) != list(source.names):
-        raise ValueError(
-            f"centre must have the source's columns in the same order, got {list_some(names)} for "
-            f"{list_some(source.names)}; refit the model, or reorder the weights"
-        )
-    try:
-        coef = np.asarray(getattr(centre, "coef_", centre), dtype=np.float64)
-        coef, intercept = in_columns(coef, getattr(centre, "intercept_", 0.0))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"centre must contain numbers, got {type(centre).__name__}: {error}") from None
-    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise ValueError("centre must be finite, got NaN or infinity in its weights or intercept")
-    if coef.shape != (d, k):
-        raise ValueError(
-            f"centre must have one weight for each of {d} features and one row for each of {k} outputs, got shape "
-            f"{coef.T.shape}"
-        )
-    return np.array(coef), np.array(intercept)

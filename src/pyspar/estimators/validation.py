@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -58,17 +57,6 @@ class Source:
         both = None if before is None or self.label_range is None else np.stack([before, self.label_range])
         label_range = None if both is None else np.stack([both[:, 0].min(axis=0), both[:, 1].max(axis=0)])
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
-
-
-def clone_without(estimator: Any, name: str) -> Any:
-    """Return an unfitted copy whose parameter ``name`` is not cloned, because a fitted model must stay fitted."""
-    values = estimator.get_params(deep=False)
-    params = {key: value if key == name else clone(value, safe=False) for key, value in values.items()}
-    new = type(estimator)(**params)
-    for private in ("_metadata_request", "_sklearn_output_config"):
-        if private in estimator.__dict__:
-            setattr(new, private, estimator.__dict__[private])
-    return new
 
 
 def is_number(value: Any) -> bool:

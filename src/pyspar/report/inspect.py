@@ -33,10 +33,10 @@ from pyspar.estimators.labels import (
 from pyspar.estimators.pipelines import find_regressor, find_unseen, name_regressor, output_names, split_model
 from pyspar.estimators.validation import label_names_of
 from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
-from pyspar.report.shift_report import ColumnDrift, Direction, Finding, OutputReport, Shares, ShiftReport
+from pyspar.report.shift_report import ColumnDrift, Finding, OutputReport, Shares, ShiftReport
 from pyspar.sources import kind_of, moments_of, refuse_unread_tables
 
-MAX_DIRECTIONS, MAX_COLUMNS_OF_DIRECTION, MIN_SHARE = 100, 5, 0.005
+MIN_SHARE = 0.005
 MAX_CHANGE = 1e3  # the largest mean shift and change of spread that count in the shares of columns
 MIN_INCREASE = 0.01  # columns are responsible for an increase of the squared error of this share, else for the shift
 TINY = 1e-300
@@ -162,27 +162,19 @@ def describe_increase(fitted: Any, adapted: Any, source: Moments, names: Sequenc
     a, D = adapted.adaptation_, adapted.n_features_in_
     units, V, energy = np.asarray(getattr(adapted, "units_", np.ones(D))), a.z.V, np.square(a.z.lam)
     before, after = (V.T @ (np.reshape(one.coef_, (-1, D))[k] * units) for one in (fitted, adapted))
-    keeping, removing, removed = a.var[:, k] / a.n_target, a.bias_hat[:, k] / a.n_target, a.removed[:, k]
+    keeping, removed = a.var[:, k] / a.n_target, a.removed[:, k]
     changed = energy * np.square(before - after) / a.n_target
     shrunk = np.clip(1.0 - np.abs(after) / np.maximum(np.abs(before), TINY), 0.0, 1.0) * (before != 0.0)
     excess = np.maximum(keeping + changed - np.atleast_1d(a.sigma2)[k] / a.n_source, 0.0)
     spread = np.maximum(source.spread[:D], np.maximum(units / MAX_CHANGE, TINY))
     displaced = np.square(V * (units / spread)[:, None])
     columns, shares = _sum_by_column(displaced / np.maximum(displaced.sum(axis=0), TINY), names)
-    directions = [
-        Direction(
-            float(a.energy_shares[j]), float(keeping[j]), float(removing[j]), bool(removed[j]), float(shrunk[j]),
-            _list_largest(columns, shares[:, j])[:MAX_COLUMNS_OF_DIRECTION],
-        )
-        for j in np.argsort(-keeping, kind="stable")[:MAX_DIRECTIONS]
-    ]  # fmt: skip
     varies, size = energy > 0.0, float(excess.sum())
     counts = [int(mask.sum()) for mask in (varies, removed & varies, ~removed & varies & (shrunk > 0.5))]
     change = dict(zip(("n_directions", "n_removed", "n_shrunk"), counts), change=math.sqrt(float(changed.sum())))
     responsible = _list_largest(columns, shares @ excess / max(size, TINY))
     return {
         "increase": size, "responsible": responsible, "responsible_for": "increase", "change": change,
-        "directions": tuple(directions),
     }  # fmt: skip
 
 

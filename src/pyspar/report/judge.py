@@ -183,9 +183,9 @@ def judge_output(
 
     ``labels`` are those of the target rows, NaN where unknown, and ``rows`` the rows if a correction can use them.
     ``can_forecast`` is whether the models have a theory of their error on the target. ``context`` are further numbers
-    of the headline, ``directions``, and in ``change`` what adapting changes.
+    of the headline, and in ``change`` what adapting changes.
     """
-    directions, change = context.pop("directions", ()), context.pop("change", None)
+    change = context.pop("change", None)
     model = choose_model(candidates, labels, source.rounding)
     first, ratio = candidates[0], source.ratio
     errors = {one.name: _measure(one, labels) for one in candidates}
@@ -262,7 +262,7 @@ def judge_output(
     return OutputReport(
         name=name, outcome=outcome, severity=severity, source_rmse=source.rmse, models=tuple(errors.values()),
         recommended=model.name, advice=advice, n_labels=n_labels, confirmed=is_confirmed, correction=correction,
-        responsible=context["responsible"], directions=directions,
+        responsible=context["responsible"],
         findings=tuple(sorted((replace(f, output=name) for f in findings), key=lambda finding: finding.rank)),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ import jinja2
 from pyspar.report.shift_report import OutputReport, ShiftReport
 from pyspar.text import format_number, format_percent
 
-MAX_OUTPUTS, MAX_COLUMNS, MAX_DIRECTIONS, MAX_NAME = 12, 25, 15, 60
+MAX_OUTPUTS, MAX_COLUMNS, MAX_NAME = 12, 25, 60
 LOG_SCALE_RATIO = 20.0  # errors that differ by more than this factor are shown on a logarithmic axis
 
 
@@ -30,7 +30,7 @@ def render_page(report: ShiftReport) -> str:
         report=report, outputs=[(output, draw_errors(output)) for output in outputs],
         n_hidden=len(report.outputs) - len(outputs), columns=report.columns[:MAX_COLUMNS],
         shared=[finding for finding in report.findings if finding.output is None], is_finite=math.isfinite,
-        max_directions=MAX_DIRECTIONS, date=datetime.date.today().isoformat(),
+        date=datetime.date.today().isoformat(),
     )  # fmt: skip
 
 

@@ -85,18 +85,6 @@ class ColumnDrift:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """One direction of the target, for one output. Costs are expected squared errors per row."""
-
-    energy: float  # its share of the target's squared length about the source mean
-    keeping: float  # the cost of keeping its weight: variance
-    removing: float  # the cost of setting it to zero: estimated squared bias
-    removed: bool  # whether the rule of the method removes it
-    shrunk: float  # the share of its weight that adapting took away, 0 to 1
-    columns: Shares
-
-
-@dataclass(frozen=True)
 class ModelErrors:
     """The expected RMSE of one model on the target, and the measured one if there are labels."""
 
@@ -125,7 +113,7 @@ class OutputReport:
     """The numbers of one output (label). ``recommended`` is the name of one of ``models``.
 
     ``responsible`` are columns with their shares of the expected increase of the error, or of the shift if no increase
-    is expected. Directions are listed by falling cost of keeping.
+    is expected.
     """
 
     name: str
@@ -139,7 +127,6 @@ class OutputReport:
     confirmed: bool = False  # whether target labels show an error of at most 1.3 times the source RMSE
     correction: Correction | None = None
     responsible: Shares = ()
-    directions: tuple[Direction, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
