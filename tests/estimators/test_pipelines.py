@@ -62,19 +62,19 @@ def test_a_pipeline_of_one_step_and_skipped_steps_work(shift):
         np.testing.assert_array_equal(adapt_pipeline(pipe, shift.Z).predict(shift.Z), expected)
 
 
-@pytest.mark.parametrize("last", [LinearRegression()])
+def test_a_regressor_alone_is_copied_and_adapted(shift):
+    est = SpARRegressor().fit(shift.X, shift.y)
+    adapted = adapt_pipeline(est, shift.Z)
+    np.testing.assert_array_equal(est.coef_, est.coef_source_)
+    np.testing.assert_array_equal(adapted.coef_, est.adapt(shift.Z).coef_)
+
+
+@pytest.mark.parametrize("last", [LinearRegression(), StandardScaler(), None, "pipe"])
 def test_the_error_for_a_last_step_that_cannot_be_adapted_names_it(shift, last):
-    pipe = make_pipeline(StandardScaler(), last).fit(shift.X, shift.y)
     with pytest.raises(TypeError, match=rf"{type(last).__name__}.*TargetCorrection"):
-        adapt_pipeline(pipe, shift.Z)
-
-
-@pytest.mark.parametrize("thing", [SpARRegressor(), None, "pipe", StandardScaler(), LinearRegression()])
-def test_an_object_that_is_not_a_pipeline_raises(shift, thing):
-    with pytest.raises(TypeError, match=f"pipe .*{type(thing).__name__}") as error:
-        adapt_pipeline(thing, shift.Z)
-    assert ("copy.copy(model).adapt(Z)" in str(error.value)) == isinstance(thing, SpARRegressor)
-    assert ("TargetCorrection" in str(error.value)) == isinstance(thing, LinearRegression)
+        adapt_pipeline(last, shift.Z)
+    with pytest.raises(TypeError, match=r"LinearRegression.*TargetCorrection"):
+        adapt_pipeline(make_pipeline(StandardScaler(), LinearRegression()).fit(shift.X, shift.y), shift.Z)
 
 
 def test_moments_cannot_pass_through_earlier_steps(shift, pipe):
