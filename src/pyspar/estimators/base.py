@@ -33,18 +33,14 @@ from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
 from pyspar.estimators.cross_validation import left_out_rmse
 from pyspar.estimators.validation import Attributes, Source
-from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates
+from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates, refuse_large
 
 ADAPTATION_ATTRIBUTES = ("adaptation_", "separation_", "_adapted_to")
 """The attributes that only an adapted regressor has."""
 
 
 class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A linear regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
-
-    The expectations assume that labels are linear in the features with noise of constant variance, in both source and
-    target. The intervals do not: they are calibrated on real shifts.
-    """
+    """A linear regressor that can be adapted to an unlabelled target, and that forecasts its error on the target."""
 
     coef_: Any
     intercept_: Any
@@ -136,8 +132,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def predict(self, X: Any) -> Any:
         """Predict with the current weights.
 
-        The result has the shape (n,), or (n, K) if y had two dimensions. For a Dask collection it is a lazy Dask array,
-        for a tensor a tensor on its device.
+        The result has the shape (n,), or (n, K) if y had two dimensions: a lazy Dask array or a tensor if X is one.
         """
         check_is_fitted(self)
         if kind_of(X) in ("dask", "torch"):
@@ -147,15 +142,16 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         return validation.check_rows(self, X) @ self.coef_.T + self.intercept_
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Return an interval for each row that contains its label with a given probability.
+        """Return an interval for each row that contains its label with a given probability, about its prediction.
 
-        X is an array or a data frame. The interval is symmetric about the prediction. Its half-width is the scale of
-        the row's label (noise, uncertain weights, and the distance of the current weights from the posterior mean)
-        times a factor that was calibrated on real shifts, and that depends on the separation of the source and the
-        target of the last ``adapt``.
+        X is an array or a data frame. The half-width is the scale of the row's label (noise, uncertain weights, and the
+        distance of the current weights from the posterior mean) times a factor that was calibrated on real shifts. It
+        depends on the separation of the source and the target of the last ``adapt``.
         """
+        check_is_fitted(self)
         validation.check_level(level)
-        rows = validation.read_dense_rows(self, X)
+        rows = np.asarray(validation.check_rows(self, X, accept_sparse=False), dtype=np.float64)
+        refuse_large("X", rows)
         prediction = rows @ self.coef_.T + self.intercept_
         separation = self.separation_ if hasattr(self, "adaptation_") else None
         source, between = self._source_errors()
@@ -168,10 +164,9 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         return prediction - half, prediction + half
 
     def source_rmse(self) -> Any:
-        """Return the expected RMSE, before adapting, on new rows like those of the source.
+        """Return the expected RMSE, before adapting, on new rows like those of the source: one number per output of y.
 
-        With ``groups`` the rows belong to new groups: the error of cross-validation that leaves groups out, if it is
-        larger than the expectation of the model. With two dimensions of y, return one number per output.
+        With ``groups`` it is the error of cross-validation that leaves groups out, if that is larger.
         """
         check_is_fitted(self)
         return per_output(self._source_errors()[0], self._y_ndim)

@@ -1,16 +1,14 @@
 """Calibration: what real shifts showed about forecasts, and the known error that they start from.
 
-A forecast starts from an error that is known without target labels: for the linear regressors of this package the
-expectation of their posterior on the target, for other regressors the cross-validated error on the source, and for
-networks the error on held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts``
-measures by how much on several hundred data sets, each with a natural shift, and prints the tables of this module.
+A forecast starts from an error that is known without target labels: for our linear regressors the expectation of their
+posterior on the target, for other regressors the cross-validated error on the source, for networks the error on
+held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts`` measures by how much on
+several hundred data sets, each with a natural shift, and prints the tables of this module.
 
 Each quantile of log(actual error / known error) is linear in two numbers that need no labels, and in their product:
 
 - distance: the fourth power of 2 AUC - 1, where AUC tells how well source and target rows can be distinguished
-  (:mod:`pyspar.core.separation`),
-- signal: the logarithm of the label's standard deviation over the in-distribution error. The more a model explains, the
-  more a changed relation can cost.
+- signal: the logarithm of the label's standard deviation over the in-distribution error
 
 If no shift is found, the median is the known error, and the interval is that of sampling, stretched by what random
 splits of the same data sets need. Nothing here covers categories that the source does not have.
@@ -147,8 +145,7 @@ def judge_outcome(
     """Return the outcome for a target without labels.
 
     ``outside`` is the share of the target's variation outside the span of the source, and ``unseen`` whether the target
-    has categories that the source does not have. "unverified" means that a shift was found and that the model expects
-    no much larger error, which only labels can verify.
+    has new categories. "unverified" is a shift without a much larger expected error, which only labels can verify.
 
     >>> judge_outcome(model_rmse=2.0, source_rmse=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
     'hurts'

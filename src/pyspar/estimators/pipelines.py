@@ -73,14 +73,10 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     as for the model's ``predict``. If y had two dimensions, return a list with one forecast per output. A SparWarning
     names categories that a one-hot encoder of the pipeline has not seen, which the forecast does not cover.
 
-    Examples
-    --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from pyspar import BayesSpARRegressor, expected_rmse
-    >>> rng = np.random.default_rng(0)
-    >>> X, Z = rng.normal(size=(200, 3)), rng.normal(size=(100, 3))
-    >>> model = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, X[:, 0] + 0.1 * rng.normal(size=200))
+    >>> X, Z, noise = np.random.default_rng(0).normal(size=(3, 200, 1))
+    >>> model = make_pipeline("passthrough", BayesSpARRegressor()).fit(X, (X + 0.1 * noise)[:, 0])
     >>> 0.08 < float(expected_rmse(model, Z)) < 0.12
     True
     """
@@ -153,9 +149,8 @@ def _transform(steps: Pipeline, Z: Any) -> Any:
 def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[str, Any] | None:
     """Return the rows whose categories the one-hot encoders in fitted preprocessing did not see and yet accept.
 
-    They are encoded as zeros or as a rare category, so such a row looks like any other. The result has the number of
-    these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories of each column, the most
-    frequent first. It is None if there are none. Rows with weight zero are ignored.
+    The result has the number of these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories
+    of each column, the most frequent first. It is None if there are none. Rows with weight zero are ignored.
     """
     if not _has_encoder(preprocessing):
         return None
@@ -170,8 +165,7 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[s
             is_new = np.array([v not in known and not (has_missing and is_missing(v)) for v in values]) & has_weight
             is_unseen |= is_new
             if is_new.any():
-                counts = Counter(map(str, values[is_new]))
-                columns[str(name)] = sorted(counts, key=lambda category: (-counts[category], category))
+                columns[str(name)] = [category for category, _ in Counter(map(str, values[is_new])).most_common()]
     return {"rows": int(is_unseen.sum()), "total": int(has_weight.sum()), "columns": columns} if columns else None
 
 

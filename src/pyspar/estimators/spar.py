@@ -1,7 +1,4 @@
-"""SpARRegressor, the paper's method, and BayesSpARRegressor, its generalisation to a ridge posterior.
-
-``docs/method.md`` derives both, and the correction of a network's head, from one prior.
-"""
+"""SpARRegressor, the paper's method, and BayesSpARRegressor, its generalisation to a ridge posterior."""
 
 from __future__ import annotations
 
@@ -88,17 +85,15 @@ class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior scaled by each feature's spread over source and target.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(0, \tau^2 U^{-2})`, where U is the diagonal
-    matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``fit``
-    scales features by their spread over the source, or not at all with "equal". ``adapt`` uses ``prior_scale``. A
-    change of ``prior_scale`` takes effect at the next fit, a change of ``alpha`` at the next ``adapt``.
+    matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``adapt`` fits again
+    with the scales of source and target. A change of ``prior_scale`` takes effect at the next ``fit``.
 
     Parameters
     ----------
     prior_scale : {"max", "source", "equal"}, default "max"
         The scale of each feature; the prior treats all features alike after division by it. "max" is the larger of its
-        spreads over source and target, and "source" is its spread over the source. "equal" is the same scale for all
-        features; use it if they share a unit, such as the features of a network's layer. Use "source" if the linear
-        relation is known to continue beyond the source.
+        spreads over source and target. "source" is its spread over the source, for a relation that is known to be
+        linear beyond the source. "equal" is one scale for features that share a unit, such as those of a network.
     alpha : float in [0, 1] or None, default None
         None uses the posterior mean. A number keeps the weights only along target directions where they
         differ from zero at this confidence, as in the paper. If singular values of the target are equal, as in a

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from pyspar.core.moments import ExtremeValues, Matrix, Moments, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import ExtremeValues, Moments, column_names, measured_eps, refuse_masked
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import InputError, warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
+from pyspar.sources import kind_of, moments_of, refuse_dates
 from pyspar.text import list_some
 
 Attributes = dict[str, Any]
@@ -42,8 +42,9 @@ class Source:
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
         names, before = (getattr(fitted, name, None) for name in ("feature_names_in_", "label_range_"))
-        both = None if before is None or self.label_range is None else np.stack([before, self.label_range])
-        label_range = None if both is None else np.stack([both[:, 0].min(axis=0), both[:, 1].max(axis=0)])
+        label_range = None
+        if before is not None and self.label_range is not None:
+            label_range = np.stack([np.minimum(before, self.label_range)[0], np.maximum(before, self.label_range)[1]])
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
 
 
@@ -182,36 +183,23 @@ def check_rows(estimator: Any, X: Any, name: str = "X", **options: Any) -> Any:
         return validate_data(estimator, X, reset=False, **(READ_OPTIONS | options))
 
 
-def read_dense_rows(estimator: Any, X: Any) -> Matrix:
-    """Check dense rows in memory for intervals, and return them as float64."""
-    check_is_fitted(estimator)
-    if kind_of(X) != "rows":
-        fix = "pass X.toarray()" if hasattr(X, "toarray") else "pass rows in memory"
-        raise TypeError(f"X must be an array or data frame for intervals, got {type(X).__name__}; {fix}")
-    rows = np.asarray(check_rows(estimator, X, accept_sparse=False), dtype=np.float64)
-    refuse_large("X", rows)
-    return rows
-
-
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
     """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
     compare_columns(getattr(estimator, "feature_names_in_", ()), estimator.n_features_in_, names, width, role)
 
 
-def compare_columns(known: Any, expected: int, names: Any, width: int, role: str, of: str = "the source") -> None:
+def compare_columns(known: Any, expected: int, names: Any, width: int, role: str) -> None:
     """Raise InputError if the columns of a role are not those of the source, given the names (if any) and widths."""
     if len(known) and len(names) and list(known) != list(names):
         given, old = set(names), set(known)
         missing, extra = [name for name in known if name not in given], [name for name in names if name not in old]
         if not missing and not extra:
-            raise InputError(f"{role} has the columns of {of} in a different order; use {list_some(known)}")
+            raise InputError(f"{role} has the columns of the source in a different order; use {list_some(known)}")
         differ = f"missing {list_some(missing)}, unexpected {list_some(extra)}"
-        raise InputError(f"{role} has {width} columns, {of} has {expected}: {differ}")
+        raise InputError(f"{role} has {width} columns, the source has {expected}: {differ}")
     if width != expected:
-        label = "; check whether the label is one of them" if width == expected + 1 else ""
-        raise InputError(
-            f"{role} has {width} columns, {of} has {expected}; pass the columns used in fit, in order{label}"
-        )
+        fix = "pass the columns used in fit, in order" + "; is the label one of them?" * (width == expected + 1)
+        raise InputError(f"{role} has {width} columns, the source has {expected}; {fix}")
 
 
 @contextmanager
