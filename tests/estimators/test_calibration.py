@@ -174,6 +174,21 @@ def test_intervals_of_rows_have_two_sides_of_at_least_the_noise(kind):
             assert (prediction - low >= noise).all()
 
 
+@pytest.mark.filterwarnings("ignore::pyspar.SparWarning")
+@pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_a_source_without_residual_degrees_of_freedom_is_not_forecast_without_error(kind, d):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(d + 1, d)), rng.normal(size=(100, d))
+        est = kind().fit(X, X[:, 0] + rng.normal(size=d + 1)).adapt(Z)
+        forecast = est.expected_rmse()
+        assert 0.0 < forecast.interval95[0] < forecast.rmse < forecast.interval95[1] < np.inf
+        low, high = est.predict_interval(Z)
+        assert (low < est.predict(Z)).all()
+        assert (high > est.predict(Z)).all()
+
+
 def test_intervals_of_rows_agree_with_the_forecast_where_a_column_varies_in_the_target_only(rng):
     def rows(spread):
         return np.c_[rng.normal(size=(200, 3)), 20.0 + spread * rng.normal(size=200)]

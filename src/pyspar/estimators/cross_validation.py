@@ -24,10 +24,7 @@ MAX_FOLDS = 10
 
 
 def left_out_rmse(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Vector:
-    """Return the RMSE of one of our regressors, per output, on at most ``MAX_FOLDS`` folds of whole groups.
-
-    Each fold is read once: the moments of the others suffice to fit without it.
-    """
+    """Return the RMSE of one of our regressors, per output, on at most ``MAX_FOLDS`` folds of whole groups."""
     fold_of_row = number_groups(groups, X) % MAX_FOLDS
     folds = []
     for fold in np.unique(fold_of_row):
@@ -40,7 +37,7 @@ def left_out_rmse(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: An
     if len(folds) < 2:
         raise InputError("groups must contain at least 2 groups with a positive weight, got 1; leave groups out")
     squares: Any = 0.0
-    for fold in folds:
+    for fold in folds:  # the moments of the others suffice to fit without it
         fit = estimator._solve(sum(other for other in folds if other is not fold))
         errors = fold.subtract_prediction(*estimator._weights(fit, fit.w_hat))
         squares = squares + np.square(errors.column_lengths()[fold.n_features :])

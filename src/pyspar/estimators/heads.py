@@ -1,7 +1,4 @@
-"""New weights for a network's linear head, by each of the three methods, from the moments of its features.
-
-``pyspar.nn.adapt_head`` and the tables of ``spar reproduce`` use it.
-"""
+"""New weights for a network's linear head, by each of the three methods, from the moments of its features."""
 
 from __future__ import annotations
 

@@ -26,9 +26,8 @@ class SpARRegressor(AdaptableRegressor):
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
-        is the same with the quantile of F(1, N - rank) instead of chi-squared, so that ``alpha`` is for every N the
-        probability of removing a direction whose true weight is zero. With "mle" that probability is smaller if N is
-        small (``pyspar.theory.level_with_mle``).
+        is the same with the quantile of F(1, N - rank) instead of chi-squared. ``alpha`` is then for every N the
+        probability of removing a direction whose true weight is zero (see ``pyspar.theory.level_with_mle``).
 
     Attributes
     ----------

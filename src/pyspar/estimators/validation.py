@@ -79,9 +79,6 @@ def check_level(level: Any) -> None:
         raise ValueError(f"level is the share of labels to cover and must be in (0, 1), got {level!r}; try 0.9")
 
 
-# Sources and targets --------------------------------------------------------------------------------------------------
-
-
 def read_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True
 ) -> Source:
