@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -19,6 +20,7 @@ from pyspar import (
     expected_rmse,
     inspect,
 )
+from pyspar.estimators.pipelines import find_unseen
 
 
 @pytest.fixture
@@ -176,3 +178,19 @@ def test_rows_in_unseen_categories_cause_a_warning(rng):
         expected_rmse(model, target)
     assert [warning.filename for warning in warned] == [__file__]
     expected_rmse(model, source)  # a warning would be an error
+
+
+def test_unseen_categories_are_found_behind_other_steps_and_encoders_without_columns_are_skipped(rng):
+    source = pd.DataFrame({"a": rng.normal(size=6), "k": list("xyzxyz"), "g": [1, 2, 1, 2, 1, 2]})
+    target = source.assign(k=list("xywxyw"), g=[1, 2, 3, 3, 3, 3])
+    impute = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="infrequent_if_exist"))
+    unused = make_pipeline(StandardScaler(), OneHotEncoder(handle_unknown="ignore"))
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["k"]), (impute, ["g"]), (unused, []), remainder="passthrough"
+    )
+    steps = make_pipeline(encode, StandardScaler()).fit(source)
+    assert find_unseen(steps, target) == {"rows": 4, "total": 6, "columns": {"k": ["w"], "g": ["3"]}}
+    weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    assert find_unseen(steps, target, weights) == {"rows": 1, "total": 3, "columns": {"k": ["w"], "g": ["3"]}}
+    assert find_unseen(steps, source) is None
+    assert find_unseen(None, source) is None

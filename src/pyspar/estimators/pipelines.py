@@ -172,7 +172,7 @@ def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[s
 def _find_encoders(step: Any, Z: Any, names: Any) -> Iterator[tuple[OneHotEncoder, Any, Any]]:
     """Yield the fitted one-hot encoders that accept unknown categories, with the rows and names that they receive."""
     if isinstance(step, OneHotEncoder):
-        if step.handle_unknown != "error" and hasattr(step, "categories_"):  # it is not fitted if it gets no columns
+        if step.handle_unknown != "error":
             yield step, Z, names
     elif isinstance(step, Pipeline):
         for i, (_, inner) in enumerate(step.steps):
@@ -185,7 +185,7 @@ def _find_encoders(step: Any, Z: Any, names: Any) -> Iterator[tuple[OneHotEncode
         for name, inner, _ in step.transformers_:
             positions = step._transformer_to_input_indices.get(name, [])
             used = None if own is None else [str(own[i]) for i in positions]
-            if _has_encoder(inner):
+            if len(positions) and _has_encoder(inner):  # it is not fitted if it gets no columns
                 by_name = used is not None and hasattr(Z, "columns")  # the rows may have further columns
                 yield from _find_encoders(inner, _safe_indexing(Z, used if by_name else positions, axis=1), used)
 
