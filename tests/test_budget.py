@@ -106,8 +106,7 @@ def table() -> str:
 # Parts that are still above their limit, with the size that they may not exceed on the way there.
 NOT_REACHED = {
     "`core/`, `theory.py`": 2_520,
-    "`estimators/`": 2_970,
-    "`sources/`": 860,
+    "`estimators/`": 2_330,
     "`nn/`": 1_820,
     "`cli/` and the modules at the top level": 2_230,
     "all outside `paper/`": 11_450,

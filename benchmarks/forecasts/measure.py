@@ -24,7 +24,7 @@ from benchmarks.shifts.sets import REGISTER, Task
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.core.forecast import row_scale
 from pyspar.core.separation import measure_separation
-from pyspar.estimators.calibration import left_out_errors
+from pyspar.estimators.cross_validation import left_out_errors
 
 RECORDS = RESULTS / "forecasts.csv.gz"
 KEYS = ("set", "map", "split", "model")
@@ -103,7 +103,7 @@ def measure_linear(est: Any, X: np.ndarray, y: np.ndarray, Z: np.ndarray, yz: np
     """Return the forecast of a regressor of this package, adapted to the target, before its calibration."""
     est.fit(X, y).adapt(Z)
     forecast, prediction = est.expected_rmse(Z), est.predict(Z)
-    scale = row_scale(est._posterior(est._target_spread), Z, prediction[:, None])[:, 0]
+    scale = row_scale(est._posterior(est._adapted_to), Z, prediction[:, None])[:, 0]
     need = np.quantile(np.abs(yz - prediction) / np.maximum(scale, np.finfo(float).tiny), NEED)
     return {
         **separate(X, Z), "n": len(X), "source": forecast.source_rmse, "known": forecast.model_rmse,

@@ -33,27 +33,14 @@ def test_before_adapt_rows_are_returned_as_they_are_and_a_new_fit_forgets_the_ta
     np.testing.assert_array_equal(aligner.fit(X).transform(Z), Z)
 
 
-def test_moments_and_batches_give_the_result_of_rows():
+def test_moments_lists_and_frames_give_the_result_of_rows():
     expected = ColumnAligner().fit(X).adapt(Z)
-    forms = [
-        (Moments.of(X), Moments.of(Z)),
-        ((X[i : i + 50] for i in range(0, 300, 50)), [Z[:10], Z[10:]]),
-        (X.tolist(), pd.DataFrame(Z)),
-    ]
-    for source, target in forms:
+    for source, target in ((Moments.of(X), Moments.of(Z)), (X.tolist(), pd.DataFrame(Z))):
         aligner = ColumnAligner().fit(source).adapt(target)
         np.testing.assert_allclose(aligner.scale_, expected.scale_, rtol=1e-9)
         np.testing.assert_allclose(aligner.shift_, expected.shift_, rtol=1e-9)
         assert aligner.n_features_in_ == 3
-
-
-def test_batches_of_frames_with_missing_values_equal_their_rows():
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": "text"})
-    frame.loc[:100, "a"] = np.nan
-    whole, parts = ColumnAligner().fit(frame), ColumnAligner().fit([frame[:60], frame[60:150], frame[150:]])
-    for name in ("known", "mean", "squares", "low", "high"):
-        np.testing.assert_allclose(getattr(parts.source_, name), getattr(whole.source_, name), rtol=1e-9)
-    assert list(parts.feature_names_in_) == ["a", "b", "c"]
+    assert list(ColumnAligner().fit(FRAME.iloc[::-1]).feature_names_in_) == ["a", "b", "c"]
 
 
 def make_frame(rows, rng):
@@ -63,6 +50,8 @@ def make_frame(rows, rng):
             "whole": np.round(rows[:, 1]).astype(int),
             "text": rng.choice(["a", "b"], len(rows)),
             "kind": pd.Categorical(rng.choice(["x", "y"], len(rows))),
+            "level": pd.Categorical(rng.integers(0, 30, len(rows))),
+            "object": rows[:, 0].astype(object),
             "flag": rng.random(len(rows)) < 0.3,
             "code": (rng.random(len(rows)) < 0.7).astype(float),
             "constant": 4.0,
@@ -78,7 +67,7 @@ def test_only_numeric_columns_of_a_frame_change():
     mapped = ColumnAligner().fit(source).adapt(target).transform(target)
     pd.testing.assert_frame_equal(target, before)
     assert list(mapped.columns) == list(source.columns)
-    untouched = ["text", "kind", "flag", "code", "constant", "day"]
+    untouched = ["text", "kind", "level", "object", "flag", "code", "constant", "day"]
     pd.testing.assert_frame_equal(mapped[untouched], target[untouched])
     for name in ("number", "whole", "small"):
         assert mapped[name].mean() == pytest.approx(source[name].mean(), rel=1e-4)
@@ -93,6 +82,17 @@ def test_two_values_are_mapped_if_the_target_measures_others():
     np.testing.assert_allclose(mapped[:, 0], codes, atol=1e-12)
     from_moments = ColumnAligner().fit(Moments.of(codes[:, None])).adapt(Moments.of(1.0 - codes[:, None]))
     assert from_moments.scale_ == 1.0
+
+
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
+def test_codes_of_categories_are_unchanged_and_numbers_with_other_values_are_mapped(container):
+    """A column with few values is a code if every value of the target occurs in the source."""
+    source = np.c_[RNG.integers(0, 3, 300), RNG.integers(1, 6, 300), RNG.integers(0, 30, 300), RNG.integers(0, 2, 300)]
+    target = np.c_[RNG.integers(1, 3, 80), RNG.integers(3, 8, 80), RNG.integers(0, 30, 80), RNG.integers(0, 2, 80) * 2]
+    rows = container(target.astype(float))
+    mapped = np.asarray(ColumnAligner().fit(container(source.astype(float))).adapt(rows).transform(rows))
+    np.testing.assert_array_equal(mapped[:, 0], target[:, 0])
+    np.testing.assert_allclose(mapped[:, 1:].mean(axis=0), source[:, 1:].mean(axis=0))
 
 
 def test_columns_that_are_constant_in_source_or_target_are_left_alone():
@@ -134,21 +134,33 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
         (X, Z[:0], "0 sample.* in the target"),
         (X, Z[:1], "1 sample.* in the target"),
         (X[:1], Z, "1 sample.* in the source"),
-        (X, Z[:, 0], "2D array"),
-        (X, np.where([True, False, False], np.nan, Z), "no known value in 'column 0'; drop or impute"),
-        (X, np.where([True, False, False], np.inf, Z), "infinity in column 0"),
+        (X, np.where([True, False, False], np.nan, Z), "column 0 of the target has no known value; drop or impute"),
+        (X, np.where([True, False, False], np.inf, Z), "column 0 of the target contains infinity"),
+        (FRAME, FRAME.assign(b=np.nan), "column 'b' of the target has no known value"),
         (FRAME, FRAME.rename(columns={"c": "d"}), "missing 'c', unexpected 'd'"),
         (FRAME, FRAME[["b", "a", "c"]], "a different order"),
         (FRAME, FRAME.astype({"a": str}), "'a' must be numeric"),
-        (X, iter([]), "exhausted iterator"),
-        (X, [Z, Z[:, :2]], "batch 1 of the target has 2 columns"),
-        (X, 3.0, "must be an array"),
-        (X, "rows.csv", "must be an array"),
     ],
 )
 def test_errors_name_the_problem(source, target, message):
     with pytest.raises(InputError, match=message):
         ColumnAligner().fit(source).adapt(target)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (Z[:, 0], "2D array"),
+        (Z[:, :0], "0 feature"),
+        ([["a", "b", "c"]] * 2, "numeric"),
+        (3.0, "2D array, got scalar"),
+        ("rows.csv", "2D array, got scalar"),
+        (Z + 1j, "Complex"),
+    ],
+)
+def test_what_is_no_array_of_numbers_is_refused_as_by_scikit_learn(rows, message):
+    with pytest.raises(ValueError, match=message):
+        ColumnAligner().fit(X).adapt(rows)
 
 
 def test_a_failed_adapt_changes_nothing():

@@ -18,10 +18,10 @@ from pyspar.estimators.calibration import (
     forecast_error,
     forecast_from_errors,
     judge_outcome,
-    left_out_errors,
     refuse_training_rows,
     row_factor,
 )
+from pyspar.estimators.cross_validation import left_out_errors
 
 NONE, NEAR, FAR = Separation(0.5, 0.7, False), Separation(0.7, 0.0, True), Separation(0.999, 0.0, True)
 MATCHED = Separation(0.5, 1.0, False, matched=True)
@@ -168,10 +168,25 @@ def test_intervals_of_rows_have_two_sides_of_at_least_the_noise(kind):
         for adapted in (False, True):
             est = est.adapt(Z) if adapted else est
             (low, high), prediction = est.predict_interval(Z), est.predict(Z)
-            noise = 1.64 * np.sqrt(est._posterior(est._target_spread).sigma2[0])
+            noise = 1.64 * np.sqrt(est._posterior(getattr(est, "_adapted_to", None)).sigma2[0])
             assert noise > 0.0
             assert (high - prediction >= noise).all()
             assert (prediction - low >= noise).all()
+
+
+@pytest.mark.filterwarnings("ignore::pyspar.SparWarning")
+@pytest.mark.parametrize("kind", [BayesSpARRegressor, SpARRegressor])
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_a_source_without_residual_degrees_of_freedom_is_not_forecast_without_error(kind, d):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(d + 1, d)), rng.normal(size=(100, d))
+        est = kind().fit(X, X[:, 0] + rng.normal(size=d + 1)).adapt(Z)
+        forecast = est.expected_rmse()
+        assert 0.0 < forecast.interval95[0] < forecast.rmse < forecast.interval95[1] < np.inf
+        low, high = est.predict_interval(Z)
+        assert (low < est.predict(Z)).all()
+        assert (high > est.predict(Z)).all()
 
 
 def test_intervals_of_rows_agree_with_the_forecast_where_a_column_varies_in_the_target_only(rng):
@@ -195,11 +210,11 @@ def test_a_thousand_outputs_are_forecast_in_well_under_a_second(rng):
     assert len(forecasts) == 1000
 
 
-def test_files_keep_the_separation_without_the_moments_of_the_target(rng):
+def test_a_stored_regressor_has_the_same_forecast_and_intervals(rng):
     X, y, Z, _ = shifted(rng)
     est = BayesSpARRegressor().fit(X, y).adapt(Z)
     loaded = pickle.loads(pickle.dumps(est))
-    assert not hasattr(loaded, "_adapted_to")
+    assert loaded.expected_rmse() == est.expected_rmse()
     np.testing.assert_array_equal(loaded.predict_interval(Z), est.predict_interval(Z))
 
 

@@ -209,7 +209,7 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.adapt(shift.Z[:, :4]),
         lambda: est.adapt(Moments.of(shift.Z), sample_weight=ones),
         lambda: est.predict_interval(frame, level=1.0),
-        lambda: est.predict_interval(csr_matrix(shift.Z)),
+        lambda: SpARRegressor().fit(shift.X, shift.y).predict_interval(csr_matrix(shift.Z)),
         lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
     ]
     messages = []

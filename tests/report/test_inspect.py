@@ -125,7 +125,7 @@ def test_the_source_error_of_any_regressor_is_the_cross_validated_one(rng):
     model = KNeighborsRegressor().fit(X, y)
     for given, folds in ((None, KFold(5, shuffle=True, random_state=0)), (groups, GroupKFold(5))):
         report = inspect(model, Z, source=(X, y), groups=given)
-        predicted = cross_val_predict(model, X, y, cv=folds, groups=None if given is None else given.astype(str))
+        predicted = cross_val_predict(model, X, y, cv=folds, groups=given)
         assert report.outputs[0].source_rmse == pytest.approx(root_mean_squared_error(y, predicted))
         assert (report.outcome, report.outputs[0].recommended) == ("unverified", "KNeighborsRegressor")
         assert report.outputs[0].advice is Advice.LABEL

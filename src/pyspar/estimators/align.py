@@ -2,127 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from pyspar.core.moments import Moments
+from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_names
 from pyspar.errors import InputError
 from pyspar.estimators.validation import compare_columns
 from pyspar.text import list_some
 
 CONSTANT_SHARE = 1e-12
 """A column whose spread is below this share of its size is constant up to rounding."""
-Vector = NDArray[np.float64]
+MAX_CODES = 10
+"""A column with more distinct values does not contain codes of categories."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """Number of known values, mean, sum of squared deviations, smallest and largest value of each column.
+    """Mean and spread of each column, NaN if it is not numeric, and the values of a column that has few.
 
-    They are NaN for a column that is not numeric.
+    ``codes`` has at most ``MAX_CODES`` distinct values of each column, followed by NaN. All are NaN if there are more,
+    or if they are unknown.
     """
 
-    rows: int
-    known: Vector
     mean: Vector
-    squares: Vector
-    low: Vector
-    high: Vector
+    spread: Vector
+    codes: Matrix  # MAX_CODES x columns
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, rows: Any, role: str) -> ColumnStatistics:
-        """Describe an array, a data frame, Moments, or an iterable of arrays or frames. Missing values are ignored."""
-        if isinstance(rows, Moments):
-            d, mean, spread = rows.n_features, rows.mean[: rows.n_features], rows.spread[: rows.n_features]
+        """Describe an array, a data frame or Moments. Missing values are ignored."""
+        is_moments = isinstance(rows, Moments)
+        if not is_moments and not hasattr(rows, "columns"):
+            rows = check_array(rows, ensure_all_finite=False, ensure_min_samples=0, input_name=f"the {role}")
+        n, d = (rows.rows, rows.n_features) if is_moments else rows.shape
+        if n < 2:
+            raise InputError(f"Found {n} sample(s) in the {role} while a minimum of 2 is required for a spread")
+        names = rows.names if is_moments else column_names(rows)
+        mean, spread, codes = np.full(d, np.nan), np.full(d, np.nan), np.full((MAX_CODES, d), np.nan)
+        if is_moments:
+            mean, spread = rows.mean[:d], rows.spread[:d]
             # The mean of the squares equals the mean of the values only for columns of zeros and ones.
-            is_binary = np.abs(spread**2 + mean**2 - mean) <= 1e-9 * np.abs(mean)
-            low, high = np.where(is_binary, 0.0, np.nan), np.where(is_binary, 1.0, np.nan)
-            return cls(rows.rows, np.full(d, rows.weight), mean, rows.weight * spread**2, low, high, rows.names)
-        if not _is_table(rows) and (isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)):
-            raise InputError(f"the {role} must be an array or a data frame, got {type(rows).__name__}")
-        total: ColumnStatistics | None = None
-        for number, batch in enumerate([rows] if _is_table(rows) else rows):
-            name = role if batch is rows else f"batch {number} of the {role}"
-            part = cls._of_table(batch, name)
-            if total is not None:
-                part.check_columns(total, name, "batch 0")
-            total = part if total is None else total.merge(part)
-        if total is None:
-            raise InputError(f"the {role} must have at least one row, got none; it is empty or an exhausted iterator")
-        return total
-
-    @classmethod
-    def _of_table(cls, rows: Any, role: str) -> ColumnStatistics:
-        if not _is_table(rows) or hasattr(rows, "toarray"):
-            raise TypeError(f"the {role} must be a dense array or data frame, got {type(rows).__name__} (Sparse data?)")
-        rows = rows if hasattr(rows, "columns") else np.asarray(rows)
-        if len(rows.shape) != 2:
-            raise InputError(
-                f"Expected 2D array, got shape {rows.shape} as the {role}. Reshape your data: case by case"
-            )
-        if rows.shape[1] == 0:
-            raise InputError(f"Found 0 feature(s) (shape=({len(rows)}, 0)) while a minimum of 1 is required.")
-        values = np.full((5, rows.shape[1]), np.nan)
-        for i, column in enumerate(_columns_of(rows)):
-            if _is_number(column):
+            codes[:2, np.abs(spread**2 + mean**2 - mean) <= 1e-9 * np.abs(mean)] = [[0.0], [1.0]]
+        for i, column in enumerate([] if is_moments else _columns_of(rows)):
+            if _is_numeric(column.dtype):
                 numbers = _as_floats(column)
-                if np.isinf(numbers).any():
-                    raise InputError(f"Input contains infinity in column {i} of the {role}; drop or impute such values")
                 numbers = numbers[~np.isnan(numbers)]
-                n = values[0, i] = len(numbers)
-                if n:
-                    values[1:, i] = numbers.mean(), n * numbers.var(), numbers.min(), numbers.max()
-        parts: Any = (rows.shape[0], *values, tuple(map(str, getattr(rows, "columns", ()))))
-        return cls(*parts)
+                if not len(numbers) or np.isinf(numbers).any():
+                    problem = "contains infinity" if len(numbers) else "has no known value"
+                    name = repr(names[i]) if names else i
+                    raise InputError(f"column {name} of the {role} {problem}; drop or impute it")
+                mean[i], spread[i], codes[:, i] = numbers.mean(), numbers.std(), _codes_of(numbers)
+        return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names)
 
-    def merge(self, other: ColumnStatistics) -> ColumnStatistics:
-        """Return the statistics of the rows of both."""
-        known = self.known + other.known
-        share = other.known / np.maximum(known, 1.0)
-        first = np.where(np.isnan(self.mean), other.mean, self.mean)
-        step = np.where(np.isnan(other.mean), 0.0, other.mean - first)
-        between = step**2 * self.known * share
-        squares = np.nansum([self.squares, other.squares, between], axis=0) + 0.0 * known  # NaN if not numeric
-        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
-        return ColumnStatistics(self.rows + other.rows, known, first + step * share, squares, low, high, self.names)
+    def check_columns(self, source: ColumnStatistics) -> None:
+        """Raise InputError if the columns of the target differ from those of the source."""
+        compare_columns(source.names, len(source.mean), self.names, len(self.mean), "the target")
+        if mixed := np.flatnonzero(np.isnan(self.mean) != np.isnan(source.mean)).tolist():
+            names = list_some(self.names[i] if self.names else f"column {i}" for i in mixed)
+            raise InputError(f"{names} must be numeric in the target and the source or in none; convert them")
 
-    @property
-    def spread(self) -> Vector:
-        """The standard deviation of each column; zero for a column that is constant up to rounding."""
-        spread = np.sqrt(self.squares / np.maximum(self.known, 1.0))
-        return np.asarray(np.where(spread > CONSTANT_SHARE * (np.abs(self.mean) + spread), spread, 0.0))
-
-    def is_code_like(self, other: ColumnStatistics) -> NDArray[np.bool_]:
-        """Return whether a column has two values, such as 0 and 1, and no others in another set of rows."""
-        # This is so if the variance is the largest possible between these values.
-        gaps = [(s.mean - self.low) * (self.high - s.mean) - s.spread**2 for s in (self, other)]
-        return np.asarray(np.abs(gaps).max(axis=0) <= 1e-9 * np.square(self.high - self.low))
-
-    def check(self, role: str) -> None:
-        """Raise InputError for too few rows, and for numeric columns without a known value."""
-        if self.rows < 2:
-            raise InputError(f"Found {self.rows} sample(s) in the {role} while a minimum of 2 is required for a spread")
-        if (self.known == 0.0).any():
-            names = self._names(self.known == 0.0)
-            raise InputError(f"the {role} has no known value in {names}; drop or impute these columns")
-
-    def check_columns(self, other: ColumnStatistics, role: str, of: str) -> None:
-        """Raise InputError if the columns differ from those of other rows."""
-        compare_columns(other.names, len(other.mean), self.names, len(self.mean), role, of)
-        is_mixed = np.isnan(self.known) != np.isnan(other.known)
-        if is_mixed.any():
-            raise InputError(f"{self._names(is_mixed)} must be numeric in {role} and {of} or in none; convert them")
-
-    def _names(self, chosen: Any) -> str:
-        return list_some(self.names[i] if self.names else f"column {i}" for i in np.flatnonzero(chosen))
+    def has_codes_of(self, source: ColumnStatistics) -> Mask:
+        """Return whether a column has few values, and all of them are values of the source."""
+        is_known = (self.codes[:, None] == source.codes).any(axis=1)
+        return np.asarray((is_known | np.isnan(self.codes)).all(axis=0) & is_known.any(axis=0))
 
 
 class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -132,9 +79,11 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     returns rows as they are. Use it if the same population was measured in another way. If the population changed, do
     not use it. :class:`pyspar.TargetCorrection` finds out with ten labels.
 
-    Columns of text, categories, booleans and dates are not changed, nor are constant columns, and columns that have the
-    same two values in source and target. Missing values are ignored and remain missing. Data frames remain data frames.
-    After ``adapt`` a value z becomes ``scale_ * z + shift_``.
+    Columns of text, categories, booleans and dates are not changed, nor are constant columns. A numeric column is also
+    not changed if it has at most ten distinct values in the target and all of them occur in the source. These are
+    probably codes of categories, such as 0 and 1, and a changed measurement would have other values. Of Moments, only
+    columns of zeros and ones are recognised. Missing values are ignored and remain missing. Data frames remain data
+    frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
 
     Examples
     --------
@@ -144,29 +93,21 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the source: an array, a data frame, Moments, or an iterable of arrays or frames. y is ignored."""
+        """Read the source: an array, a data frame or Moments. y is ignored."""
         source = ColumnStatistics.of(X, "source")
-        source.check("source")
-        if _is_table(X):
-            validate_data(self, X, skip_check_array=True)  # sets the number and the names of the columns
-        else:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = len(source.mean)
-            if source.names:
-                self.feature_names_in_ = np.array(source.names, dtype=object)
-        self.source_ = source
+        self.__dict__.pop("feature_names_in_", None)
+        if source.names:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self.source_, self.n_features_in_ = source, len(source.mean)
         self.shift_, self.scale_ = np.zeros(len(source.mean)), np.ones(len(source.mean))
         return self
 
     def adapt(self, Z: Any) -> Self:
         """Read the target, in the same forms as the source."""
         check_is_fitted(self)
-        target = ColumnStatistics.of(Z, "target")
-        target.check_columns(self.source_, "the target", "the source")
-        target.check("target")
-        source = self.source_
-        with np.errstate(invalid="ignore"):
-            is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~source.is_code_like(target)
+        source, target = self.source_, ColumnStatistics.of(Z, "target")
+        target.check_columns(source)
+        is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~target.has_codes_of(source)
         scale = np.where(is_mapped, source.spread / np.where(is_mapped, target.spread, 1.0), 1.0)
         self.scale_, self.shift_ = scale, np.where(is_mapped, source.mean - scale * target.mean, 0.0)
         return self
@@ -174,17 +115,11 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def transform(self, X: Any) -> Any:
         """Return rows of the target with mapped columns, as a data frame if they are one."""
         check_is_fitted(self)
-        changed = np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
         if not hasattr(X, "columns"):
-            if not np.isnan(self.source_.known).any():
-                X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-                return (X * self.scale_ + self.shift_).astype(X.dtype)
-            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False).copy()
-            for i in changed:
-                X[:, i] = _as_floats(X[:, i]) * self.scale_[i] + self.shift_[i]
-            return X
+            X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+            return (X * self.scale_ + self.shift_).astype(X.dtype)
         validate_data(self, X, reset=False, skip_check_array=True)
-        columns = _columns_of(X)
+        columns, changed = _columns_of(X), np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
         mapped = {i: columns[i] * float(self.scale_[i]) + float(self.shift_[i]) for i in changed}
         if hasattr(X, "with_columns"):  # polars
             return X.with_columns(*mapped.values())
@@ -196,7 +131,6 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.string = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -232,7 +166,7 @@ def align(model: Any, *, source: Any, target: Any) -> AlignedRegressor:
     Parameters
     ----------
     model : any fitted regressor or pipeline with ``predict``; it is not changed, and the result refers to it
-    source, target : array, data frame, Moments, or iterable of arrays or frames, as for the model's ``predict``
+    source, target : array, data frame or Moments, with the columns of the model's ``predict``
 
     Examples
     --------
@@ -250,31 +184,14 @@ def align(model: Any, *, source: Any, target: Any) -> AlignedRegressor:
     return AlignedRegressor(model, ColumnAligner().fit(source).adapt(target))
 
 
-def _is_table(rows: Any) -> bool:
-    """Return whether data are rows in memory rather than an iterable of batches or Moments."""
-    if isinstance(rows, (list, tuple)):
-        return not rows or (np.ndim(rows[0]) <= 1 and not hasattr(rows[0], "columns"))
-    return hasattr(rows, "shape") or hasattr(rows, "__array__")
-
-
 def _columns_of(rows: Any) -> list[Any]:
     if hasattr(rows, "with_columns"):  # polars
         return list(rows.get_columns())
-    if hasattr(rows, "columns"):
-        return [rows.iloc[:, i] for i in range(rows.shape[1])]
-    return list(np.asarray(rows).T)
+    return [rows.iloc[:, i] for i in range(rows.shape[1])] if hasattr(rows, "columns") else list(rows.T)
 
 
-def _is_number(column: Any) -> bool:
-    """Return whether a column is numeric. A column of objects is if each of them is a number or missing."""
-    if hasattr(column.dtype, "is_numeric"):  # polars
-        return bool(column.dtype.is_numeric())
-    kind = getattr(column.dtype, "kind", "O")
-    if kind == "c":
-        raise ValueError("Complex data not supported; pass real numbers")
-    if kind == "O" and isinstance(column, np.ndarray):
-        return all(value is None or (isinstance(value, Real) and not isinstance(value, bool)) for value in column)
-    return kind in "iuf"
+def _is_numeric(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "iuf")  # of polars, or others
 
 
 def _as_floats(column: Any) -> Vector:
@@ -282,3 +199,13 @@ def _as_floats(column: Any) -> Vector:
     if hasattr(column, "iloc"):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, dtype=np.float64)
+
+
+def _codes_of(numbers: Vector) -> Vector:
+    """Return the distinct values of a column, followed by NaN; only NaN if there are more than ``MAX_CODES``."""
+    codes = np.full(MAX_CODES, np.nan)
+    if len(np.unique(numbers[:1000])) <= MAX_CODES:  # sorting a long column with many values would be slow
+        distinct = np.unique(numbers)
+        if len(distinct) <= MAX_CODES:
+            codes[: len(distinct)] = distinct
+    return codes

@@ -1,65 +1,68 @@
 """AdaptableRegressor: fit linear weights to the moments of a source, adapt them to a target, forecast their error.
 
-An estimator keeps the moments of its source and never its rows. Every method validates its input and computes the new
-attributes first, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
+An estimator keeps the moments of its source and never its rows. Every method first validates its input, then computes
+the new attributes, and sets them last. An error or an interrupt before that leaves the estimator unchanged.
 """
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast, expected_square, row_scale, source_square
 from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, column_names, refuse_extremes
-from pyspar.core.regression import Fit, Prior, PriorScale, RidgePosterior, fit_ridge, spread_about_source
+from pyspar.core.regression import (
+    Fit,
+    Prior,
+    PriorScale,
+    RidgePosterior,
+    fit_ridge,
+    spread_about_source,
+    units_of_features,
+)
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
 from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
-from pyspar.estimators.groups import left_out_rmse, split_by_groups
-from pyspar.estimators.validation import Attributes, Source, in_columns, per_output, weights_of
-from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates
+from pyspar.estimators.cross_validation import left_out_rmse
+from pyspar.estimators.validation import Attributes, Source
+from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates, refuse_large
 
-ADAPTATION_ATTRIBUTES = ("adaptation_", "_adapted_to", "_separation")
+ADAPTATION_ATTRIBUTES = ("adaptation_", "separation_", "_adapted_to")
 """The attributes that only an adapted regressor has."""
 
 
 class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """A linear regressor that can be adapted to an unlabelled target, and that forecasts its error on the target.
-
-    The expectations assume that labels are linear in the features with noise of constant variance, in both source and
-    target. The intervals do not: they are calibrated on real shifts.
-    """
+    """A linear regressor that can be adapted to an unlabelled target, and that forecasts its error on the target."""
 
     coef_: Any
     intercept_: Any
-    coef_source_: Any
-    intercept_source_: Any
     moments_: Moments
-    _fit: Fit
-    _prior_scale: PriorScale = "max"
-    _target_spread: Vector | None = None
-    _adapted_to: Moments
-    _separation: Separation
+    adaptation_: Adaptation
+    _fit: Fit  # of the source
+    _prior_scale: PriorScale
     _group_rmse: Vector | None
+    _adapted_to: Moments
     _y_ndim: int
 
     @abstractmethod
-    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
-        """Return the fitted attributes for a source, including ``_fit`` and the weights, without setting any."""
+    def _solve(self, source: Moments, eigen: Eigen | None = None) -> Fit:
+        """Return the fit to a source."""
 
     @abstractmethod
-    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
-        """Return the attributes for a target, including ``adaptation_`` and the weights, without setting any."""
+    def _adapt_fit(self, target: Moments, eigen: Eigen | None = None) -> tuple[Fit, Adaptation]:
+        """Return the adaptation to a target, and the fit to the source that was adapted."""
 
     @abstractmethod
-    def _prior(self, target_spread: Vector | None) -> Prior:
-        """Return the prior of forecasts and intervals, given the spread of a target; None is no target."""
+    def _weights(self, fit: Fit, w: Matrix) -> tuple[Matrix, Vector]:
+        """Return coefficients (D, K) and intercepts (K,) for weights in the coordinates of a fit."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit on labelled source rows. An earlier fit and adaptation are discarded.
@@ -77,14 +80,17 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             include the error on new groups, by cross-validation over groups. The weights do not depend on it.
         """
         self._validate_params()
+        group_rmse = None
         if isinstance(X, Moments) or kind_of(X) == "batches":
             moments = X if isinstance(X, Moments) else moments_of(X, labelled=True)
-            self._learn(validation.read_moments(moments, y, sample_weight, groups))
+            source = validation.read_moments(moments, y, sample_weight, groups)
         else:
-            folds = None if groups is None else split_by_groups(self, X, y, sample_weight, groups)
+            if groups is not None:
+                group_rmse = left_out_rmse(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
-            self._learn(source, folds, eigen_on_device_of(X))
-        self._warn_of_limits()
+        self._learn(source, group_rmse, eigen_on_device_of(X))
+        validation.warn_if_weights_do_not_count(self.moments_, "source")
+        validation.warn_if_exact(self._fit)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -115,15 +121,18 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         self._validate_params()
         target = self._target(Z, sample_weight)
-        self._warn_of_limits(weights=getattr(self, "_is_partial_fit", False))
-        self._adapt_moments(target, eigen_on_device_of(Z))
+        if getattr(self, "_is_partial_fit", False):
+            validation.warn_if_weights_do_not_count(self.moments_, "source")
+        validation.warn_if_exact(self._fit)
+        fit, adaptation = self._adapt_fit(target, eigen_on_device_of(Z))
+        weights = self._describe(fit, adaptation.w_proj, self._y_ndim)
+        self._replace(ADAPTATION_ATTRIBUTES, {**weights, "adaptation_": adaptation, "_adapted_to": target})
         return self
 
     def predict(self, X: Any) -> Any:
         """Predict with the current weights.
 
-        The result has the shape (n,), or (n, K) if y had two dimensions. For a Dask collection it is a lazy Dask array,
-        for a tensor a tensor on its device.
+        The result has the shape (n,), or (n, K) if y had two dimensions: a lazy Dask array or a tensor if X is one.
         """
         check_is_fitted(self)
         if kind_of(X) in ("dask", "torch"):
@@ -133,24 +142,31 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         return validation.check_rows(self, X) @ self.coef_.T + self.intercept_
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Return an interval for each row that contains its label with a given probability.
+        """Return an interval for each row that contains its label with a given probability, about its prediction.
 
-        X is an array or a data frame. The interval is symmetric about the prediction. Its half-width is the scale of
-        the row's label (noise, uncertain weights, and the distance of the current weights from the posterior mean)
-        times a factor that was calibrated on real shifts, and that depends on the separation of the source and the
-        target of the last ``adapt``.
+        X is an array or a data frame. The half-width is the scale of the row's label (noise, uncertain weights, and the
+        distance of the current weights from the posterior mean) times a factor that was calibrated on real shifts. It
+        depends on the separation of the source and the target of the last ``adapt``.
         """
+        check_is_fitted(self)
         validation.check_level(level)
-        rows = validation.read_dense_rows(self, X)
+        rows = np.asarray(validation.check_rows(self, X, accept_sparse=False), dtype=np.float64)
+        refuse_large("X", rows)
         prediction = rows @ self.coef_.T + self.intercept_
-        half = self._half_widths(rows, prediction, level)
+        separation = self.separation_ if hasattr(self, "adaptation_") else None
+        source, between = self._source_errors()
+        factors = [
+            row_factor(level, separation, source_rmse=float(rmse), label_spread=float(spread))
+            for rmse, spread in zip(source, self._label_spreads, strict=True)
+        ]
+        scale = row_scale(self._posterior(getattr(self, "_adapted_to", None)), rows, prediction.reshape(len(rows), -1))
+        half = (np.hypot(scale, np.sqrt(between)) * factors).reshape(prediction.shape)
         return prediction - half, prediction + half
 
     def source_rmse(self) -> Any:
-        """Return the expected RMSE, before adapting, on new rows like those of the source.
+        """Return the expected RMSE, before adapting, on new rows like those of the source: one number per output of y.
 
-        With ``groups`` the rows belong to new groups: the error of cross-validation that leaves groups out, if it is
-        larger than the expectation of the model. With two dimensions of y, return one number per output.
+        With ``groups`` it is the error of cross-validation that leaves groups out, if that is larger.
         """
         check_is_fitted(self)
         return per_output(self._source_errors()[0], self._y_ndim)
@@ -158,122 +174,100 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def expected_rmse(self, Z: Any = None, *, sample_weight: Any = None) -> Forecast | list[Forecast]:
         """Forecast the root mean squared error of the current weights on a target, without its labels.
 
-        The forecast starts from the posterior of :class:`pyspar.BayesSpARRegressor`, also for
-        :class:`pyspar.SpARRegressor`: ``model_rmse`` is its expectation. The median ``rmse`` and the intervals are
-        calibrated on real shifts. Theorems 1 and 2 of the paper are
-        ``adaptation_.risk_before`` and ``adaptation_.risk_after``.
+        For both regressors ``model_rmse`` is the expectation of the posterior of :class:`pyspar.BayesSpARRegressor`.
+        The median ``rmse``, which is also ``float(forecast)``, and the intervals are calibrated on real shifts.
 
-        Z is a target as for ``adapt``, by default that of the last ``adapt``, unless the regressor was saved since.
-        ``float(forecast)`` is the median of the RMSE on noisy labels. If y had two dimensions, return a list with one
-        forecast per output.
+        Z is a target as for ``adapt``, by default that of the last ``adapt``. If y had two dimensions, return a list
+        with one forecast per output. Theorems 1 and 2 of the paper are ``adaptation_.risk_before`` and ``risk_after``.
         """
         check_is_fitted(self)
         if Z is None and not hasattr(self, "_adapted_to"):
             raise ValueError("expected_rmse needs target rows, got none; pass Z, or call adapt(Z) first")
-        target, is_own = (self._adapted_to, True) if Z is None else (self._target(Z, sample_weight), False)
-        separation = self.separation_ if is_own else measure_separation(self.moments_, target)
+        target = self._adapted_to if Z is None else self._target(Z, sample_weight)
+        separation = self.separation_ if Z is None else measure_separation(self.moments_, target)
         source, between = self._source_errors()
-        posterior = self._posterior(spread_about_source(self.moments_, target, self._fit.centred))
-        model = np.sqrt(expected_square(posterior, *weights_of(self), target) + between)
+        coef = np.reshape(self.coef_, (-1, self.n_features_in_)).T
+        posterior = self._posterior(target)
+        model = np.sqrt(expected_square(posterior, coef, np.atleast_1d(self.intercept_), target) + between)
         sizes = {"n_source": self.moments_.weight, "n_target": target.weight}
-        spreads = self.moments_.spread[self.moments_.n_features :]
         forecasts = [
             forecast_error(
-                float(source[k]), kind="linear", separation=separation, label_spread=float(spreads[k]),
+                float(source[k]), kind="linear", separation=separation, label_spread=float(spread),
                 model_rmse=float(model[k]), name=type(self).__name__, **sizes,
             )
-            for k in range(len(spreads))
+            for k, spread in enumerate(self._label_spreads)
         ]  # fmt: skip
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
-    @property
+    @cached_property
     def separation_(self) -> Separation:
         """How well the rows of the source and of the adapted target can be distinguished."""
-        if not hasattr(self, "_separation"):
-            if not hasattr(self, "_adapted_to"):
-                raise AttributeError(f"{type(self).__name__} has separation_ only after adapt(Z)")
-            self._separation = measure_separation(self.moments_, self._adapted_to)
-        return self._separation
-
-    def __getstate__(self) -> Any:
-        """Return the state for a file, with the separation instead of the moments of the target."""
-        if hasattr(self, "_adapted_to"):
-            _ = self.separation_
-        return {name: value for name, value in super().__getstate__().items() if name != "_adapted_to"}
-
-    def __copy__(self) -> Self:
-        new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        return new
+        if not hasattr(self, "_adapted_to"):
+            raise AttributeError(f"{type(self).__name__} has separation_ only after adapt(Z)")
+        return measure_separation(self.moments_, self._adapted_to)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _learn(self, source: Source, folds: list[Moments] | None = None, eigen: Eigen | None = None) -> None:
+    def _learn(self, source: Source, group_rmse: Vector | None = None, eigen: Eigen | None = None) -> None:
         """Compute all fitted attributes for a source, then set them."""
         refuse_extremes(source.moments)
+        fit = self._solve(source.moments, eigen)
         attributes = {
-            **self._solve(source, eigen),
-            "_group_rmse": None if folds is None else left_out_rmse(folds, self._fit_weights),
-            "_target_spread": None,
+            **self._describe(fit, fit.w_hat, source.y_ndim),
+            "_fit": fit,
+            "_prior_scale": getattr(self, "prior_scale", "max"),
+            "_group_rmse": group_rmse,
             "moments_": source.moments,
             "n_features_in_": source.moments.n_features,
+            "rank_": fit.x.rank,
             "_y_ndim": source.y_ndim,
         }
         attributes |= {f"{name}_source_": np.copy(attributes[f"{name}_"])[()] for name in ("coef", "intercept")}
-        names = {"feature_names_in_": source.names, "label_names_": source.label_names}
-        optional = {**names, "label_range_": source.label_range}
-        if source.names is not None:
-            optional["feature_names_in_"] = np.array(source.names, dtype=object)
+        names = None if source.names is None else np.array(source.names, dtype=object)
+        optional = {"feature_names_in_": names, "label_names_": source.label_names, "label_range_": source.label_range}
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
 
-    def _fit_weights(self, moments: Moments) -> tuple[Matrix, Vector]:
-        """Return the weights (D, K) and intercepts (K,) that are fitted to the moments of a source."""
-        weights = self._solve(Source(moments, 2))
-        return in_columns(weights["coef_"], weights["intercept_"])
-
-    def _adapt_moments(self, target: Moments, eigen: Eigen | None = None) -> None:
-        self._replace(ADAPTATION_ATTRIBUTES, {**self._adapt_to(target, eigen), "_adapted_to": target})
+    def _describe(self, fit: Fit, w: Matrix, y_ndim: int) -> Attributes:
+        """Return the attributes that an adaptation changes, in scikit-learn's shapes."""
+        coef, intercept = self._weights(fit, w)
+        return {
+            "coef_": coef[:, 0].copy() if y_ndim == 1 else np.array(coef.T, order="C"),
+            "intercept_": per_output(intercept, y_ndim),
+            "sigma2_": per_output(fit.sigma2, y_ndim),
+        }
 
     def _replace(self, stale: tuple[str, ...], attributes: Attributes) -> None:
         """Set attributes in one step, without those that are stale."""
         self.__dict__ = {**{k: v for k, v in self.__dict__.items() if k not in stale}, **attributes}
 
-    def _posterior(self, target_spread: Vector | None) -> RidgePosterior:
-        """Return the posterior of forecasts and intervals, given the spread of a target; None is no target."""
-        prior = self._prior(target_spread)
+    def _posterior(self, target: Moments | None, *, unseen: bool = True, eigen: Eigen | None = None) -> RidgePosterior:
+        """Return the posterior whose prior has the scales of source and target, for forecasts of both regressors.
+
+        With ``unseen`` a feature that is constant in the source has a prior too.
+        """
+        centred = self._fit.centred
+        spread = None if target is None else spread_about_source(self.moments_, target, centred)
+        prior = make_prior(self.moments_, spread, self._prior_scale, fit_intercept=centred, unseen=unseen)
         if isinstance(self._fit, RidgePosterior) and np.array_equal(prior.units, self._fit.prior.units):
             return self._fit
-        return fit_ridge(self.moments_, prior, fit_intercept=self._fit.centred)
+        return fit_ridge(self.moments_, prior, fit_intercept=centred, eigen=eigen)
 
     def _source_errors(self) -> tuple[Vector, Vector]:
         """Return the in-distribution RMSE, and the part of its square by which new groups exceed the model."""
-        weights = in_columns(self.coef_source_, self.intercept_source_)
+        weights = self._weights(self._fit, self._fit.w_hat)
         square = source_square(self._fit, self._posterior(None), *weights, self.moments_)
         between = np.zeros_like(square)
         if self._group_rmse is not None:
             between = np.maximum(np.square(self._group_rmse) - square, 0.0)
         return np.sqrt(square + between), between
 
-    def _half_widths(self, rows: Matrix, prediction: Any, level: float) -> Any:
-        """Return the half-widths of the intervals of rows."""
-        separation = self.separation_ if hasattr(self, "adaptation_") else None
-        (errors, between), spreads = self._source_errors(), self.moments_.spread[self.moments_.n_features :]
-        factors = [
-            row_factor(level, separation, source_rmse=float(error), label_spread=float(spread))
-            for error, spread in zip(errors, spreads, strict=True)
-        ]
-        scale = row_scale(self._posterior(self._target_spread), rows, prediction.reshape(len(rows), -1))
-        return (np.hypot(scale, np.sqrt(between)) * factors).reshape(prediction.shape)
-
-    def _warn_of_limits(self, *, weights: bool = True) -> None:
-        """Warn about limitations of the source and about row weights."""
-        if weights:
-            validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_exact(self._fit)
+    @property
+    def _label_spreads(self) -> Vector:
+        return self.moments_.spread[self.moments_.n_features :]
 
     def _target(self, Z: Any, sample_weight: Any) -> Moments:
         """Return the moments of a target."""
@@ -287,6 +281,18 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def _before_adapting(self) -> Self:
         """Return a copy with the weights before any adaptation."""
         new = copy.copy(self)
-        weights = {"coef_": self.coef_source_, "intercept_": self.intercept_source_, "_target_spread": None}
-        new._replace(ADAPTATION_ATTRIBUTES, weights)
+        new._replace(ADAPTATION_ATTRIBUTES, self._describe(self._fit, self._fit.w_hat, self._y_ndim))
         return new
+
+
+def make_prior(
+    source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
+) -> Prior:
+    """Return the prior about zero with the features' scales; see :func:`units_of_features`."""
+    units = units_of_features(source, target_spread, scale, fit_intercept=fit_intercept, unseen=unseen)
+    return Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
+
+
+def per_output(values: Vector, y_ndim: int) -> Any:
+    """Return one number per output: a float for a one-dimensional y."""
+    return float(values[0]) if y_ndim == 1 else values

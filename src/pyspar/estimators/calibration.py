@@ -1,16 +1,14 @@
 """Calibration: what real shifts showed about forecasts, and the known error that they start from.
 
-A forecast starts from an error that is known without target labels: for the linear regressors of this package the
-expectation of their posterior on the target, for other regressors the cross-validated error on the source, and for
-networks the error on held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts``
-measures by how much on several hundred data sets, each with a natural shift, and prints the tables of this module.
+A forecast starts from an error that is known without target labels: for our linear regressors the expectation of their
+posterior on the target, for other regressors the cross-validated error on the source, for networks the error on
+held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts`` measures by how much on
+several hundred data sets, each with a natural shift, and prints the tables of this module.
 
 Each quantile of log(actual error / known error) is linear in two numbers that need no labels, and in their product:
 
 - distance: the fourth power of 2 AUC - 1, where AUC tells how well source and target rows can be distinguished
-  (:mod:`pyspar.core.separation`),
-- signal: the logarithm of the label's standard deviation over the in-distribution error. The more a model explains, the
-  more a changed relation can cost.
+- signal: the logarithm of the label's standard deviation over the in-distribution error
 
 If no shift is found, the median is the known error, and the interval is that of sampling, stretched by what random
 splits of the same data sets need. Nothing here covers categories that the source does not have.
@@ -21,23 +19,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, inf, isfinite, log, nan, sqrt
 from operator import mul
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
 
 from pyspar.core.forecast import LEVELS, Forecast
 from pyspar.core.moments import Matrix
 from pyspar.core.separation import Separation
 from pyspar.errors import InputError
-from pyspar.estimators.groups import check_groups
 
 Kind = Literal["linear", "regressor", "network"]
-"""Our linear regressors, other regressors with a cross-validated error, or networks with an error on held-out rows."""
 Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
 
 # The tables of ``python -m benchmarks.forecasts``, learnt on the data sets of the part ``develop``.
@@ -59,7 +51,7 @@ SHIFT: dict[str, tuple[tuple[float, float, float, float], ...]] = {
     ),
 }
 """For each quantile of log(actual / known error) after a shift: a constant, and the coefficients of distance, signal
-and their product. Networks have the table of other regressors: on the networks of ``develop`` it holds as it is."""
+and their product. Networks have the table of other regressors."""
 STRETCH = {
     # If no shift is found: the factors of the lower and the upper distance of the interval of sampling.
     "linear": {0.8: (1.3, 1.45), 0.95: (1.47, 1.61)},
@@ -78,9 +70,6 @@ MAX_SIGNAL = 10.0
 """Larger ratios of label spread and in-distribution error count as this one: few data sets have larger ones."""
 
 
-# Forecasts ------------------------------------------------------------------------------------------------------------
-
-
 def forecast_error(
     source_rmse: float,
     *,
@@ -95,14 +84,11 @@ def forecast_error(
 ) -> Forecast:
     """Return the calibrated forecast of the RMSE on a target without labels.
 
-    ``source_rmse`` is the expected error on new rows like those of the source; for a network, that of held-out rows.
-    ``separation`` is that of source and target features; for a network, of the features that enter its head.
-    ``label_spread`` is the standard deviation of the source labels, and ``model_rmse``, for "linear" only, the error
-    that the posterior expects on the target. ``variation`` is the squared coefficient of variation of a squared error:
-    2 for normal errors, more for heavy tails.
+    ``source_rmse`` is the expected error on new rows like those of the source; for a network, that of held-out rows,
+    and its ``separation`` is that of the features that enter its head. ``label_spread`` is the standard deviation of
+    the source labels. ``model_rmse``, for "linear" only, is the error that the posterior expects on the target.
+    ``variation`` is the squared coefficient of variation of a squared error: 2 for normal errors, more for heavy tails.
 
-    Examples
-    --------
     >>> far = Separation(auc=0.99, p_value=0.0, found=True)
     >>> options = dict(kind="regressor", label_spread=3.0, n_source=500, n_target=500)
     >>> forecast = forecast_error(1.0, separation=far, **options)
@@ -114,16 +100,13 @@ def forecast_error(
     expected = nan if model_rmse is None else model_rmse
     if not isfinite(known):
         return Forecast(name, known, (known, known), (known, known), source_rmse, expected)
-    factor, ends = 1.0, dict.fromkeys(LEVELS, (0.0, 0.0))  # logarithms
-    if _has_shift(separation):
-        low95, low80, median, high80, high95 = _shift_quantiles(table, separation, source_rmse, label_spread)
-        factor, ends = exp(median), {0.8: (low80, high80), 0.95: (low95, high95)}
+    low95, low80, median, high80, high95 = _shift_quantiles(table, separation, source_rmse, label_spread)
     error = 0.5 * sqrt(variation * (1.0 / n_source + 1.0 / n_target))  # the standard error of the logarithm
     intervals = []
-    for level, (low, high) in ends.items():
+    for level, low, high in zip(LEVELS, (low80, low95), (high80, high95), strict=True):
         down, up = (stretch * error * float(ndtri((1.0 + level) / 2.0)) for stretch in STRETCH[table][level])
-        intervals.append((known * exp(min(low, log(factor) - down)), known * exp(max(high, log(factor) + up))))
-    return Forecast(name, known * factor, intervals[0], intervals[1], source_rmse, expected)
+        intervals.append((known * exp(min(low, median - down)), known * exp(max(high, median + up))))
+    return Forecast(name, known * exp(median), intervals[0], intervals[1], source_rmse, expected)
 
 
 def row_factor(level: float, separation: Separation | None, *, source_rmse: float, label_spread: float) -> float:
@@ -135,20 +118,20 @@ def row_factor(level: float, separation: Separation | None, *, source_rmse: floa
     1.645
     """
     normal = float(ndtri((1.0 + level) / 2.0))
-    if separation is None or not _has_shift(separation):
+    if separation is None or not (separation.found or separation.matched):
         return normal
     known = [float(ndtri((1.0 + of) / 2.0)) for of in ROWS]
     median = _shift_quantiles("linear", separation, source_rmse, label_spread)[2]
     return normal * float(np.interp(normal, known, list(ROWS.values()))) * max(exp(median), 1.0)
 
 
-def _has_shift(separation: Separation) -> bool:
-    """Return whether the factors of real shifts apply: also to matched rows, which were not drawn at random."""
-    return separation.found or separation.matched
-
-
 def _shift_quantiles(table: str, separation: Separation, source_rmse: float, label_spread: float) -> list[float]:
-    """Return the quantiles of log(actual / known error) after a shift, in ascending order."""
+    """Return the quantiles of log(actual / known error) in ascending order; zeros if no shift was found.
+
+    Matched rows were not drawn at random, so they count as shifted.
+    """
+    if not (separation.found or separation.matched):
+        return [0.0] * len(QUANTILES)
     distance = max(2.0 * separation.auc - 1.0, 0.0) ** 4
     signal = label_spread / source_rmse if source_rmse > 0.0 else inf
     log_signal = log(min(max(signal, 1.0), MAX_SIGNAL))
@@ -162,8 +145,7 @@ def judge_outcome(
     """Return the outcome for a target without labels.
 
     ``outside`` is the share of the target's variation outside the span of the source, and ``unseen`` whether the target
-    has categories that the source does not have. "unverified" means that a shift was found and that the model expects
-    no much larger error, which only labels can verify.
+    has new categories. "unverified" is a shift without a much larger expected error, which only labels can verify.
 
     >>> judge_outcome(model_rmse=2.0, source_rmse=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
     'hurts'
@@ -173,35 +155,6 @@ def judge_outcome(
     if model_rmse > HURTS_RATIO * source_rmse and (separation.found or model_rmse > EXCESS * source_rmse):
         return "hurts"
     return "unverified" if separation.found else "no-shift"
-
-
-# The in-distribution error of any regressor ---------------------------------------------------------------------------
-
-
-def left_out_errors(model: Any, X: Any, y: Any, groups: Any = None, folds: int = 5) -> Matrix:
-    """Return the error of each source row by a clone that was fitted without it, of shape (n, outputs).
-
-    With ``groups`` whole groups are left out.
-    """
-    labels = np.asarray(y, dtype=np.float64)
-    splitter, options = KFold(folds, shuffle=True, random_state=0), dict[str, Any]()
-    if groups is not None:
-        names = np.array(check_groups(groups, X))
-        count = len(np.unique(names))
-        if count < 2:
-            raise InputError(f"groups must contain at least 2 groups, got {count}")
-        splitter = GroupKFold(min(folds, count))
-        # A search passes the groups to its splitter, and a regressor may choose its parameters by them.
-        if hasattr(model, "best_estimator_") or (has_fit_parameter(model, "groups") and count > 2):
-            options = {"groups": names}
-        groups = names
-    errors = np.zeros(labels.shape)
-    for kept, left_out in splitter.split(labels, groups=groups):  # cross_val_predict needs a request for metadata
-        own = {key: of[kept] for key, of in options.items()}
-        fitted = clone(model).fit(_safe_indexing(X, kept), labels[kept], **own)
-        predicted = np.asarray(fitted.predict(_safe_indexing(X, left_out)), dtype=np.float64)
-        errors[left_out] = predicted.reshape(labels[left_out].shape) - labels[left_out]
-    return errors.reshape(len(labels), -1)
 
 
 def forecast_from_errors(

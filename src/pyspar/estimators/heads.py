@@ -1,11 +1,9 @@
-"""New weights for a network's linear head, by each of the three methods, from the moments of its features.
-
-``pyspar.nn.adapt_head`` and the tables of ``spar reproduce`` use it.
-"""
+"""New weights for a network's linear head, by each of the three methods, from the moments of its features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,7 +13,7 @@ from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_norms
 from pyspar.core.refit import refit_head
 from pyspar.core.regression import fit_ols
 from pyspar.core.spectrum import Eigen, default_cutoff, directions_above
-from pyspar.estimators.validation import check_alpha, check_choice, is_number
+from pyspar.estimators.validation import check_alpha, check_choice
 
 HeadMethod = Literal["bayes", "spar", "ols"]
 _PROJECTION_SLACK = 4.0
@@ -46,7 +44,7 @@ def check_head_options(method: Any, *, alpha: Any, cutoff: Any) -> None:
     """Raise ValueError for an invalid option of :func:`new_head_weights`, before the features are read."""
     check_choice("method", method, get_args(HeadMethod))
     check_alpha(alpha)
-    if cutoff is not None and not (is_number(cutoff) and 0.0 <= cutoff < 1.0):
+    if cutoff is not None and not (isinstance(cutoff, Real) and 0.0 <= float(cutoff) < 1.0):
         raise ValueError(f"cutoff must be in [0, 1), as a share of the largest singular value, got {cutoff!r}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
@@ -21,8 +21,6 @@ from pyspar.errors import warn
 from pyspar.estimators.validation import is_missing
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import list_some
-
-_CORRECT_INSTEAD = "correct any fitted regressor by a few target labels with TargetCorrection(model).fit(Z, y)"
 
 
 def adapt_pipeline(pipe: Any, Z: Any) -> Any:
@@ -47,33 +45,24 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     >>> adapt_pipeline(pipe, Z).predict(Z).shape
     (20,)
     """
-    if not isinstance(pipe, (Pipeline, TransformedTargetRegressor, BaseSearchCV)):
-        fix = f", which cannot be adapted; {_CORRECT_INSTEAD}" if hasattr(pipe, "predict") else ""
-        fix = "; use copy.copy(model).adapt(Z)" if hasattr(pipe, "adapt") else fix
-        raise TypeError(f"pipe must be a scikit-learn Pipeline, got {type(pipe).__name__}{fix}")
     refuse_unread_tables(Z)
-    return _adapt(pipe, Z)
-
-
-def _adapt(model: Any, Z: Any) -> Any:
-    """Return an adapted copy of a fitted model that receives the rows Z."""
-    new = copy.copy(model)
-    if isinstance(model, Pipeline):
-        steps, (name, last) = model.steps[:-1], model.steps[-1]
-        new.steps = [*steps, (name, _adapt(last, _transform(Pipeline(steps), Z) if steps else Z))]
-        return new
-    check_is_fitted(model)
-    if isinstance(model, BaseSearchCV):
-        return _adapt(_best_estimator(model), Z)
-    if isinstance(model, TransformedTargetRegressor):
-        new.regressor_ = _adapt(model.regressor_, Z)
-        return new
-    if not hasattr(model, "adapt"):
+    if isinstance(pipe, BaseSearchCV):
+        return adapt_pipeline(_best_estimator(pipe), Z)
+    new = copy.copy(pipe)
+    if isinstance(pipe, Pipeline):
+        steps, (name, last) = pipe.steps[:-1], pipe.steps[-1]
+        new.steps = [*steps, (name, adapt_pipeline(last, _transform(Pipeline(steps), Z) if steps else Z))]
+    elif isinstance(pipe, TransformedTargetRegressor):
+        check_is_fitted(pipe)
+        new.regressor_ = adapt_pipeline(pipe.regressor_, Z)
+    elif hasattr(pipe, "adapt"):
+        new.adapt(Z)
+    else:
         raise TypeError(
-            f"the last step of the pipeline must be a regressor that can be adapted, got {type(model).__name__}; end "
-            f"the pipeline with BayesSpARRegressor(), or {_CORRECT_INSTEAD}"
+            f"the last step of the pipeline must be a regressor that can be adapted, got {type(pipe).__name__}; use "
+            "BayesSpARRegressor(), or correct any regressor with a few target labels: TargetCorrection(model).fit(Z, y)"
         )
-    return new.adapt(Z)
+    return new
 
 
 def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
@@ -84,14 +73,10 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     as for the model's ``predict``. If y had two dimensions, return a list with one forecast per output. A SparWarning
     names categories that a one-hot encoder of the pipeline has not seen, which the forecast does not cover.
 
-    Examples
-    --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from pyspar import BayesSpARRegressor, expected_rmse
-    >>> rng = np.random.default_rng(0)
-    >>> X, Z = rng.normal(size=(200, 3)), rng.normal(size=(100, 3))
-    >>> model = make_pipeline(StandardScaler(), BayesSpARRegressor()).fit(X, X[:, 0] + 0.1 * rng.normal(size=200))
+    >>> X, Z, noise = np.random.default_rng(0).normal(size=(3, 200, 1))
+    >>> model = make_pipeline("passthrough", BayesSpARRegressor()).fit(X, (X + 0.1 * noise)[:, 0])
     >>> 0.08 < float(expected_rmse(model, Z)) < 0.12
     True
     """
@@ -164,52 +149,48 @@ def _transform(steps: Pipeline, Z: Any) -> Any:
 def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[str, Any] | None:
     """Return the rows whose categories the one-hot encoders in fitted preprocessing did not see and yet accept.
 
-    They are encoded as zeros or as a rare category, so such a row looks like any other. The result has the number of
-    these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories of each column, the most
-    frequent first. It is None if there are none. Rows with weight zero are ignored.
+    The result has the number of these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories
+    of each column, the most frequent first. It is None if there are none. Rows with weight zero are ignored.
     """
-    if preprocessing is None:
+    if not _has_encoder(preprocessing):
         return None
     has_weight = np.ones(int(np.shape(Z)[0]), dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
     columns, is_unseen = dict[str, list[str]](), np.zeros(len(has_weight), dtype=bool)
     for encoder, rows, names in _find_encoders(preprocessing, Z, None):
         if names is None or len(names) != len(encoder.categories_):
-            names = [f"x{j}" for j in range(len(encoder.categories_))]
+            names = getattr(encoder, "feature_names_in_", [f"x{j}" for j in range(len(encoder.categories_))])
         for name, values, categories in zip(names, np.asarray(rows, dtype=object).T, encoder.categories_):
             known = set(categories.tolist())
             has_missing = any(map(is_missing, known))  # all kinds of missing values are one category
             is_new = np.array([v not in known and not (has_missing and is_missing(v)) for v in values]) & has_weight
             is_unseen |= is_new
             if is_new.any():
-                counts = Counter(map(str, values[is_new]))
-                columns[str(name)] = sorted(counts, key=lambda category: (-counts[category], category))
+                columns[str(name)] = [category for category, _ in Counter(map(str, values[is_new])).most_common()]
     return {"rows": int(is_unseen.sum()), "total": int(has_weight.sum()), "columns": columns} if columns else None
 
 
 def _find_encoders(step: Any, Z: Any, names: Any) -> Iterator[tuple[OneHotEncoder, Any, Any]]:
     """Yield the fitted one-hot encoders that accept unknown categories, with the rows and names that they receive."""
     if isinstance(step, OneHotEncoder):
-        if step.handle_unknown != "error" and hasattr(step, "categories_"):  # it is not fitted if it gets no columns
-            yield step, Z, getattr(step, "feature_names_in_", None) if names is None else names
+        if step.handle_unknown != "error":
+            yield step, Z, names
     elif isinstance(step, Pipeline):
         for i, (_, inner) in enumerate(step.steps):
-            if not any(map(_has_encoder, (part for _, part in step.steps[i:]))):  # later rows are not needed
+            if not _has_encoder(step[i:]):  # later rows are not needed
                 break
             yield from _find_encoders(inner, Z, names)
             Z = inner.transform(Z) if hasattr(inner, "transform") else Z
-    elif isinstance(step, FeatureUnion):
-        for _, inner in step.transformer_list:
-            yield from _find_encoders(inner, Z, names)
     elif isinstance(step, ColumnTransformer):
+        own = getattr(step, "feature_names_in_", None)
         for name, inner, _ in step.transformers_:
-            positions, own = step._transformer_to_input_indices.get(name, []), getattr(step, "feature_names_in_", None)
+            positions = step._transformer_to_input_indices.get(name, [])
             used = None if own is None else [str(own[i]) for i in positions]
-            if _has_encoder(inner):
+            if len(positions) and _has_encoder(inner):  # it is not fitted if it gets no columns
                 by_name = used is not None and hasattr(Z, "columns")  # the rows may have further columns
                 yield from _find_encoders(inner, _safe_indexing(Z, used if by_name else positions, axis=1), used)
 
 
 def _has_encoder(step: Any) -> bool:
-    """Return whether a step is or contains a one-hot encoder."""
-    parts = [part[1] for name in ("steps", "transformer_list", "transformers_") for part in getattr(step, name, ())]
-    return isinstance(step, OneHotEncoder) or any(map(_has_encoder, parts))
+    return hasattr(step, "get_params") and any(
+        isinstance(x, OneHotEncoder) for x in (step, *step.get_params().values())
+    )

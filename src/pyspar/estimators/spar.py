@@ -1,38 +1,17 @@
-"""SpARRegressor, the paper's method, and BayesSpARRegressor, its generalisation to a ridge posterior.
-
-``docs/method.md`` derives both, and the correction of a network's head, from one prior.
-"""
+"""SpARRegressor, the paper's method, and BayesSpARRegressor, its generalisation to a ridge posterior."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from pyspar.core.adapt import adapt, rule_at
+from pyspar.core.adapt import Adaptation, adapt, rule_at
 from pyspar.core.moments import Matrix, Moments, Vector
-from pyspar.core.regression import (
-    Noise,
-    OLSFit,
-    Prior,
-    PriorScale,
-    RidgePosterior,
-    fit_ols,
-    fit_ridge,
-    spread_about_source,
-    units_of_features,
-)
+from pyspar.core.regression import Fit, Noise, OLSFit, PriorScale, RidgePosterior, fit_ols, fit_ridge
 from pyspar.core.spectrum import Eigen
-from pyspar.estimators.base import AdaptableRegressor
-from pyspar.estimators.validation import (
-    CONFIDENCE,
-    Attributes,
-    Source,
-    linear_weights,
-    per_output,
-)
+from pyspar.estimators.base import AdaptableRegressor, make_prior, per_output
+from pyspar.estimators.validation import CONFIDENCE, Attributes
 
 
 class SpARRegressor(AdaptableRegressor):
@@ -47,9 +26,8 @@ class SpARRegressor(AdaptableRegressor):
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
-        is the same with the quantile of F(1, N - rank) instead of chi-squared, so that ``alpha`` is for every N the
-        probability of removing a direction whose true weight is zero. With "mle" that probability is smaller if N is
-        small (``pyspar.theory.level_with_mle``).
+        is the same with the quantile of F(1, N - rank) instead of chi-squared. ``alpha`` is then for every N the
+        probability of removing a direction whose true weight is zero (see ``pyspar.theory.level_with_mle``).
 
     Attributes
     ----------
@@ -92,42 +70,29 @@ class SpARRegressor(AdaptableRegressor):
         self.fit_intercept = fit_intercept
         self.noise = noise
 
-    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
-        fit = fit_ols(source.moments, fit_intercept=bool(self.fit_intercept), noise=self.noise, eigen=eigen)
-        noise = {"_fit": fit, "rank_": fit.x.rank, "sigma2_": per_output(fit.sigma2, source.y_ndim)}
-        return {**noise, **_least_squares_weights(fit, fit.w_hat, source.y_ndim)}
+    def _solve(self, source: Moments, eigen: Eigen | None = None) -> OLSFit:
+        return fit_ols(source, fit_intercept=bool(self.fit_intercept), noise=self.noise, eigen=eigen)
 
-    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
-        adaptation = adapt(self._fit, target, rule_at(self.alpha), eigen=eigen)
-        found = {"adaptation_": adaptation, "_target_spread": target.spread_about(self._fit.x_mean)}
-        return {**found, **_least_squares_weights(self._fit, adaptation.w_proj, self._y_ndim)}
+    def _adapt_fit(self, target: Moments, eigen: Eigen | None = None) -> tuple[OLSFit, Adaptation]:
+        return self._fit, adapt(self._fit, target, rule_at(self.alpha), eigen=eigen)
 
-    def _prior(self, target_spread: Vector | None) -> Prior:
-        """Return a prior centred at zero. Only forecasts use it; the paper's method has no prior."""
-        centred, d, k = self._fit.centred, self.moments_.n_features, self.moments_.n_outputs
-        units = units_of_features(self.moments_, target_spread, "max", fit_intercept=centred, unseen=True)
-        return Prior(units, np.zeros((d, k)), np.zeros(k))
-
-
-def _least_squares_weights(fit: OLSFit, w: Matrix, y_ndim: int) -> Attributes:
-    return linear_weights(w, fit.y_mean - fit.x_mean @ w, y_ndim)
+    def _weights(self, fit: Fit, w: Matrix) -> tuple[Matrix, Vector]:
+        return w, fit.y_mean - fit.x_mean @ w
 
 
 class BayesSpARRegressor(AdaptableRegressor):
     r"""Ridge regression with a prior scaled by each feature's spread over source and target.
 
     The model is ``y = <w, x> + noise`` with the prior :math:`w \sim N(0, \tau^2 U^{-2})`, where U is the diagonal
-    matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``fit``
-    scales features by their spread over the source, or not at all with "equal". ``adapt`` uses ``prior_scale``. A
-    change of ``prior_scale`` takes effect at the next fit, a change of ``alpha`` at the next ``adapt``.
+    matrix of the features' scales. The noise variance and :math:`\tau^2` maximise the evidence. ``adapt`` fits again
+    with the scales of source and target. A change of ``prior_scale`` takes effect at the next ``fit``.
 
     Parameters
     ----------
     prior_scale : {"max", "source", "equal"}, default "max"
         The scale of each feature; the prior treats all features alike after division by it. "max" is the larger of its
-        spreads over source and target, and "source" is its spread over the source. "equal" is the same scale for all
-        features; use it if they share a unit, such as the features of a network's layer. Use "source" if the linear
-        relation is known to continue beyond the source.
+        spreads over source and target. "source" is its spread over the source, for a relation that is known to be
+        linear beyond the source. "equal" is one scale for features that share a unit, such as those of a network.
     alpha : float in [0, 1] or None, default None
         None uses the posterior mean. A number keeps the weights only along target directions where they
         differ from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
@@ -179,46 +144,22 @@ class BayesSpARRegressor(AdaptableRegressor):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def _solve(self, source: Source, eigen: Eigen | None = None) -> Attributes:
-        moments, centred = source.moments, bool(self.fit_intercept)
-        units = units_of_features(moments, None, self.prior_scale, fit_intercept=centred)
-        prior = Prior(units, np.zeros((moments.n_features, moments.n_outputs)), np.zeros(moments.n_outputs))
-        fit = fit_ridge(moments, prior, fit_intercept=centred, eigen=eigen)
-        found = {"_fit": fit, "_prior_scale": self.prior_scale, "rank_": fit.x.rank}
-        return {**found, **_posterior_weights(fit, fit.w_hat, source.y_ndim)}
+    def _solve(self, source: Moments, eigen: Eigen | None = None) -> RidgePosterior:
+        centred = bool(self.fit_intercept)
+        prior = make_prior(source, None, self.prior_scale, fit_intercept=centred)
+        return fit_ridge(source, prior, fit_intercept=centred, eigen=eigen)
 
-    def _adapt_to(self, target: Moments, eigen: Eigen | None = None) -> Attributes:
-        source, fit = self.moments_, self._fit
-        spread = spread_about_source(source, target, fit.centred)
-        units = units_of_features(source, spread, self._prior_scale, fit_intercept=fit.centred)
-        if not np.array_equal(units, fit.prior.units):
-            fit = fit_ridge(source, replace(fit.prior, units=units), fit_intercept=fit.centred, eigen=eigen)
+    def _adapt_fit(self, target: Moments, eigen: Eigen | None = None) -> tuple[RidgePosterior, Adaptation]:
+        fit = self._posterior(target, unseen=False, eigen=eigen)
+        scaled = fit.prior.transform(target.without_outputs())
         # A rule also decides along directions that only the source has, where the correction may be noise too.
         tests = self.alpha is not None
-        scaled = fit.prior.transform(target.without_outputs())
-        adaptation = adapt(fit, scaled, rule_at(self.alpha), include_source_directions=tests, eigen=eigen)
-        found = {"adaptation_": adaptation, "_target_spread": spread}
-        return {**found, **_posterior_weights(fit, adaptation.w_proj, self._y_ndim)}
+        return fit, adapt(fit, scaled, rule_at(self.alpha), include_source_directions=tests, eigen=eigen)
 
-    def _before_adapting(self) -> Any:
-        new = super()._before_adapting()
-        new.__dict__.update(_posterior_weights(self._fit, self._fit.w_hat, self._y_ndim))
-        return new
+    def _weights(self, fit: Any, w: Matrix) -> tuple[Matrix, Vector]:
+        coef, intercept = fit.prior.weights(fit, w)
+        return coef, intercept
 
-    def _prior(self, target_spread: Vector | None) -> Prior:
-        """Return the prior for forecasts, in which features that are constant in the source have a scale too."""
-        units = units_of_features(
-            self.moments_, target_spread, self._prior_scale, fit_intercept=self._fit.centred, unseen=True
-        )
-        return replace(self._fit.prior, units=units)
-
-
-def _posterior_weights(fit: RidgePosterior, correction: Matrix, y_ndim: int) -> Attributes:
-    """Return the attributes that an adaptation changes, for a correction to the prior's centre."""
-    return {
-        "units_": fit.prior.units,
-        "evidence_": fit,
-        "sigma2_": per_output(fit.sigma2, y_ndim),
-        "tau2_": per_output(fit.tau2, y_ndim),
-        **linear_weights(*fit.prior.weights(fit, correction), y_ndim),
-    }
+    def _describe(self, fit: Any, w: Matrix, y_ndim: int) -> Attributes:
+        scales = {"units_": fit.prior.units, "evidence_": fit, "tau2_": per_output(fit.tau2, y_ndim)}
+        return {**super()._describe(fit, w, y_ndim), **scales}

@@ -12,20 +12,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from pyspar.core.moments import (
-    ExtremeValues,
-    Matrix,
-    Moments,
-    Vector,
-    column_names,
-    measured_eps,
-    refuse_masked,
-)
+from pyspar.core.moments import ExtremeValues, Moments, column_names, measured_eps, refuse_masked
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import InputError, warn
-from pyspar.sources import kind_of, moments_of, refuse_dates, refuse_large
+from pyspar.sources import kind_of, moments_of, refuse_dates
 from pyspar.text import list_some
 
 Attributes = dict[str, Any]
@@ -39,29 +31,21 @@ MIN_COUNT = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The validated input of a fit: moments of the labelled rows, dimension of y (1 or 2), and feature names if any.
-
-    ``label_names`` (a list) and ``label_range`` (the smallest and largest label of each output, of shape (2, K)) are
-    None if they are unknown.
-    """
+    """The validated input of a fit. What is not known is None."""
 
     moments: Moments
-    y_ndim: int
-    names: Any = None
+    y_ndim: int  # 1 or 2
+    names: Any = None  # of the features
     label_names: Any = None
-    label_range: Any = None
+    label_range: Any = None  # the smallest and the largest label of each output, of shape (2, K)
 
     def added_to(self, fitted: Any) -> Source:
         """Return this batch and the earlier batches of a fitted estimator as one source."""
         names, before = (getattr(fitted, name, None) for name in ("feature_names_in_", "label_range_"))
-        both = None if before is None or self.label_range is None else np.stack([before, self.label_range])
-        label_range = None if both is None else np.stack([both[:, 0].min(axis=0), both[:, 1].max(axis=0)])
+        label_range = None
+        if before is not None and self.label_range is not None:
+            label_range = np.stack([np.minimum(before, self.label_range)[0], np.maximum(before, self.label_range)[1]])
         return replace(self, moments=fitted.moments_ + self.moments, names=names, label_range=label_range)
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a real number. A bool is not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_missing(value: Any) -> bool:
@@ -78,20 +62,20 @@ def is_missing(value: Any) -> bool:
 
 
 def check_alpha(alpha: Any) -> None:
-    """Raise ValueError for a confidence outside [0, 1]."""
+    """Refuse a confidence outside [0, 1]."""
     if not CONFIDENCE.is_satisfied_by(alpha):
         raise ValueError(f"alpha must be {CONFIDENCE}, got {alpha!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise ValueError for a value that is not one of the choices."""
+    """Refuse a value that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def check_level(level: Any) -> None:
-    """Raise ValueError for a coverage outside (0, 1)."""
-    if not is_number(level) or not 0.0 < float(level) < 1.0:
+    """Refuse a coverage outside (0, 1)."""
+    if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
         raise ValueError(f"level is the share of labels to cover and must be in (0, 1), got {level!r}; try 0.9")
 
 
@@ -99,22 +83,22 @@ def read_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, min_rows: int, reset: bool = True
 ) -> Source:
     """Validate labelled rows and compute their moments. Without ``reset`` the columns must be those of the fit."""
-    for name, values in (("features", X), ("y", y)):
-        refuse_masked("X" if values is X else name, values)
+    for name, values in (("X", X), ("y", y)):
+        refuse_masked(name, values)
         refuse_dates(name, values)
     if not reset and y is not None:
         ndim, outputs, shape = estimator._y_ndim, estimator.moments_.n_outputs, tuple(np.shape(y))
         if shape[1:] != (outputs,) * (ndim - 1):
             expected = f"y must have {ndim} dimension(s) and {outputs} output(s), as in earlier batches"
             raise ValueError(f"{expected}, got shape {shape}")
-    kind = kind_of(X)
-    if kind in ("dask", "torch"):
+    if kind_of(X) in ("dask", "torch"):
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         if not reset:
             check_columns(estimator, column_names(X), X.shape[-1], role="batch")
         moments = moments_of(X, y, sample_weight)
-        _check_min_rows(moments, min_rows)
+        if moments.rows < min_rows:
+            raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
         return Source(moments, int(y.ndim), moments.names or None)
     eps, label_names = measured_eps(X), label_names_of(y)
     reader = copy.copy(estimator)  # validate_data sets n_features_in_ and feature_names_in_
@@ -138,43 +122,34 @@ def label_names_of(y: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def _check_min_rows(moments: Moments, least: int) -> None:
-    if moments.rows < least:
-        raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {least} is required.")
-
-
-def read_moments(moments: Moments, *others: Any, y_ndim: int | None = None) -> Source:
-    """Validate the moments of a labelled source. By default y has one dimension if there is one output."""
+def read_moments(moments: Moments, *others: Any) -> Source:
+    """Validate the moments of a labelled source. One output counts as a one-dimensional y."""
     if any(value is not None for value in others):
         raise ValueError("y, sample_weight and groups must be None for Moments and batches, which include them")
     if moments.n_outputs == 0:
         raise ValueError("moments must have at least one output, got features only; use Moments.of(X, y)")
     if moments.rows < 2 or not np.isfinite(moments.root).all():
         raise ValueError(f"moments must be finite and have at least 2 rows, got {moments!r}")
-    return Source(moments, y_ndim or min(moments.n_outputs, 2), moments.names or None)
+    return Source(moments, min(moments.n_outputs, 2), moments.names or None)
 
 
 def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
     """Check a target against the source of a fitted estimator, and return its moments."""
-    if isinstance(Z, Moments):
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None for Moments, which include weights; pass it to Moments.of")
-        check_columns(estimator, Z.names, Z.n_features)
-        if not np.isfinite(Z.root).all():
-            raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
-        return Z
-    kind = kind_of(Z)
-    if kind in ("dask", "torch", "batches"):
-        refuse_dates("the target", Z)
-        if kind == "batches" and sample_weight is not None:
-            raise ValueError("sample_weight must be None for batches; pass Moments of the weighted rows instead")
-        return target_moments(estimator, moments_of(Z, sample_weight=sample_weight), None)
-    shape = np.shape(Z)
-    if len(shape) == 2:
-        check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
-    eps = measured_eps(Z)
-    Z = check_rows(estimator, Z, "the target", ensure_all_finite=False)
-    return _moments_in_memory(Z, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
+    kind = "Moments" if isinstance(Z, Moments) else kind_of(Z)
+    if kind in ("Moments", "batches") and sample_weight is not None:
+        raise ValueError(f"sample_weight must be None for {kind}; pass Moments of the weighted rows instead")
+    if kind in ("rows", "sparse"):
+        if len(shape := np.shape(Z)) == 2:
+            check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
+        eps = measured_eps(Z)
+        rows = check_rows(estimator, Z, "the target", ensure_all_finite=False)
+        return _moments_in_memory(rows, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
+    refuse_dates("the target", Z)
+    target = Z if isinstance(Z, Moments) else moments_of(Z, sample_weight=sample_weight)
+    check_columns(estimator, target.names, target.n_features)
+    if not np.isfinite(target.root).all():
+        raise ValueError("the Moments of the target must be finite, got NaN or infinity; use Moments.of")
+    return target
 
 
 def _moments_in_memory(X: Any, y: Any, weight: Any, eps: Any, names: Any, label_names: Any = None) -> Moments:
@@ -187,7 +162,7 @@ def _moments_in_memory(X: Any, y: Any, weight: Any, eps: Any, names: Any, label_
 
 @contextmanager
 def name_target() -> Iterator[None]:
-    """Name the target in errors about the rows from which moments are computed, which call them X."""
+    """Write "the target" instead of X in errors about the rows from which moments are computed."""
     try:
         yield
     except ValueError as error:
@@ -197,7 +172,7 @@ def name_target() -> Iterator[None]:
         raise ValueError(text) from None
 
 
-def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -> Any:
+def check_rows(estimator: Any, X: Any, name: str = "X", **options: Any) -> Any:
     """Check unlabelled rows against the features of a fitted estimator, and return them as floats."""
     refuse_masked(name, X)
     refuse_dates(name, X)
@@ -205,61 +180,46 @@ def check_rows(estimator: Any, X: Any, name: str = "features", **options: Any) -
         return validate_data(estimator, X, reset=False, **(READ_OPTIONS | options))
 
 
-def read_dense_rows(estimator: Any, X: Any) -> Matrix:
-    """Check dense rows in memory for intervals, and return them as float64."""
-    check_is_fitted(estimator)
-    if kind_of(X) != "rows":
-        fix = "pass X.toarray()" if hasattr(X, "toarray") else "pass rows in memory"
-        raise TypeError(f"X must be an array or data frame for intervals, got {type(X).__name__}; {fix}")
-    rows = np.asarray(check_rows(estimator, X, accept_sparse=False), dtype=np.float64)
-    refuse_large("X", rows)
-    return rows
-
-
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
     """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
     compare_columns(getattr(estimator, "feature_names_in_", ()), estimator.n_features_in_, names, width, role)
 
 
-def compare_columns(known: Any, expected: int, names: Any, width: int, role: str, of: str = "the source") -> None:
+def compare_columns(known: Any, expected: int, names: Any, width: int, role: str) -> None:
     """Raise InputError if the columns of a role are not those of the source, given the names (if any) and widths."""
     if len(known) and len(names) and list(known) != list(names):
         given, old = set(names), set(known)
         missing, extra = [name for name in known if name not in given], [name for name in names if name not in old]
         if not missing and not extra:
-            raise InputError(f"{role} has the columns of {of} in a different order; use {list_some(known)}")
+            raise InputError(f"{role} has the columns of the source in a different order; use {list_some(known)}")
         differ = f"missing {list_some(missing)}, unexpected {list_some(extra)}"
-        raise InputError(f"{role} has {width} columns, {of} has {expected}: {differ}")
+        raise InputError(f"{role} has {width} columns, the source has {expected}: {differ}")
     if width != expected:
-        label = "; check whether the label is one of them" if width == expected + 1 else ""
-        raise InputError(
-            f"{role} has {width} columns, {of} has {expected}; pass the columns used in fit, in order{label}"
-        )
+        fix = "pass the columns used in fit, in order" + "; is the label one of them?" * (width == expected + 1)
+        raise InputError(f"{role} has {width} columns, the source has {expected}; {fix}")
 
 
 @contextmanager
 def explain_text(rows: Any) -> Iterator[None]:
-    """Replace errors caused by text or other objects among the features by an error that explains the encoding."""
+    """Name the columns of text or other objects in errors about them, and explain the encoding."""
     try:
         yield
     except (ValueError, TypeError) as error:
         known = "could not convert string", "float() argument must be", "could not be promoted by"
         if not any(text in str(error) for text in known):
             raise
-        content, columns = "text" if isinstance(error, ValueError) else "other objects", None
+        content = "text" if isinstance(error, ValueError) else "other objects"
+        columns = []
         if hasattr(rows, "select_dtypes"):
             columns = [str(name) for name in rows.select_dtypes(exclude=["number", "bool"]).columns]
-        elif getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
-            columns = []
+        if not columns and (hasattr(rows, "columns") or np.asarray(rows).dtype.kind in "biuf"):
+            raise type(error)(f"y must contain numbers, got {content} ({error}); convert the labels first") from error
         where = f" in {list_some(columns)}" if columns else ""
-        message = f"y must contain numbers, got {content} ({error}); convert the labels to numbers first"
-        if columns != []:
-            message = (
-                f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
-                "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
-                "regressor), or use the command spar adapt, which encodes text"
-            )
-        raise type(error)(message) from error
+        raise type(error)(
+            f"features must be numbers, got {content}{where} ({error}); encode them first, for example with "
+            "make_pipeline(make_column_transformer((OneHotEncoder(), columns), remainder='passthrough'), "
+            "regressor), or use the command spar adapt, which encodes text"
+        ) from error
 
 
 def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
@@ -280,26 +240,3 @@ def warn_if_exact(fit: Fit) -> None:
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features."
         )
-
-
-def linear_weights(w: Matrix, intercept: Vector, y_ndim: int) -> Attributes:
-    """Return ``coef_`` and ``intercept_`` in scikit-learn's shapes, for weights of shape (features, outputs)."""
-    coef = w[:, 0].copy() if y_ndim == 1 else np.array(w.T, order="C")
-    return {"coef_": coef, "intercept_": per_output(intercept, y_ndim)}
-
-
-def per_output(values: Vector, y_ndim: int) -> Any:
-    """Return one number per output: a float for a one-dimensional y."""
-    return float(values[0]) if y_ndim == 1 else values
-
-
-def weights_of(estimator: Any) -> tuple[Matrix, Vector]:
-    """Return the weights (D, K) and intercepts (K,) of a fitted linear regressor."""
-    return in_columns(estimator.coef_, estimator.intercept_)
-
-
-def in_columns(coef: Any, intercept: Any) -> tuple[Matrix, Vector]:
-    """Return weights of shape (D, K) and intercepts of shape (K,), for weights in scikit-learn's shapes."""
-    coef = np.asarray(coef, dtype=np.float64)
-    coef = coef[:, None] if coef.ndim == 1 else coef.T
-    return coef, np.broadcast_to(np.asarray(intercept, dtype=np.float64), (coef.shape[1],))

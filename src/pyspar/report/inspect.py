@@ -18,8 +18,9 @@ from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.align import AlignedRegressor
-from pyspar.estimators.calibration import forecast_from_errors, left_out_errors
+from pyspar.estimators.calibration import forecast_from_errors
 from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.cross_validation import left_out_errors
 from pyspar.estimators.labels import (
     check_index,
     check_model,
