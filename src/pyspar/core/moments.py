@@ -269,20 +269,28 @@ def _typical_shift(X: Any, Y: Any, sqrt_weight: Vector | None) -> Vector:
 def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, exact: bool) -> tuple[Matrix, bool]:
     """Return a root from one product of the rows minus a shift, and whether the shift was near the mean.
 
-    Columns are scaled to unit length, and the root is a Cholesky factor. If that is ill-conditioned and ``exact``, let
-    V be the eigenvectors and ``lambda`` the singular values of the product, and V2 those with ``lambda`` below a
-    thousandth of the largest. With ``C = V1' A' A V2 / lambda``, the combinations ``V2 - V1 C / lambda`` of columns are
-    orthogonal to the others, and QR of the rows times these combinations gives a root R2 of what the product did not
-    resolve. Then ``[[lambda V1' + C V2'], [R2 V2']]`` is a root. This reads the rows twice more, but multiplies them by
-    V2 only, which is narrow for a few collinear columns.
+    If the product is ill-conditioned and ``exact``, the directions that it does not resolve are measured again.
     """
-    product = _product(blocks(), d)
+    return root_of_product(_product(blocks(), d), shift, blocks if exact else None)
+
+
+def root_of_product(
+    product: Matrix, shift: Vector, blocks: Callable[[], Iterable[Block]] | None = None
+) -> tuple[Matrix, bool]:
+    """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]``, and whether the shift was near the mean.
+
+    Columns are scaled to unit length, and the root is a Cholesky factor. If the blocks of rows are given, directions
+    that the product does not resolve are measured again.
+    """
     if not np.isfinite(product).all():
         return product, True  # the caller raises an error
     lengths, unit, middle, constant, is_centred = _unit_scatter(product, shift)
     factor, condition = _cholesky(unit)
-    if exact and is_centred and condition < GRAM_SPREAD**2:
+    if blocks is not None and is_centred and condition < GRAM_SPREAD**2:
+        factor = _measure_again(blocks, middle, lengths, unit)
+    elif factor is None:
         squares, V = np.linalg.eigh(unit)
+<<<<<<< HEAD
         weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
         factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
     return _assemble_root(factor, unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths)), is_centred
@@ -292,6 +300,13 @@ def root_of_product(product: Matrix, shift: Vector) -> Matrix:
     """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
     lengths, unit, middle, constant, _ = _unit_scatter(product, shift)
     return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths))
+=======
+        factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
+    root = np.zeros((len(factor) + 1, len(product)))
+    root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], shift + middle])
+    root[1:, 1:] = factor * np.where(constant, 0.0, lengths)
+    return root, is_centred
+>>>>>>> core
 
 
 def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, Mask, bool]:
@@ -314,21 +329,18 @@ def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vecto
     return lengths, unit, middle, constant, is_centred
 
 
-def _assemble_root(factor: Matrix | None, unit: Matrix, weight: float, mean: Vector, lengths: Vector) -> Matrix:
-    """Return a root, given that of the scatter; None is computed from the eigenvectors."""
-    if factor is None:
-        squares, V = np.linalg.eigh(unit)
-        factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
-    root = np.zeros((len(factor) + 1, len(mean) + 1))
-    root[0] = np.sqrt(weight) * np.concatenate([[1.0], mean])
-    root[1:, 1:] = factor * lengths
-    return root
+def _measure_again(blocks: Callable[[], Iterable[Block]], middle: Vector, lengths: Vector, unit: Matrix) -> Matrix:
+    """Return a root for columns of unit length, in which the directions that ``unit`` does not resolve are measured.
 
-
-def _measure_again(
-    blocks: Callable[[], Iterable[Block]], middle: Vector, lengths: Vector, lam: Vector, V1: Matrix, V2: Matrix
-) -> Matrix:
-    """Return a root for columns of unit length, in which directions V2 are measured from the rows."""
+    Let V be the eigenvectors and ``lambda`` the singular values of the product, and V2 those with ``lambda`` below a
+    thousandth of the largest. With ``C = V1' A' A V2 / lambda``, the combinations ``V2 - V1 C / lambda`` of columns are
+    orthogonal to the others, and QR of the rows times these combinations gives a root R2 of what the product did not
+    resolve. Then ``[[lambda V1' + C V2'], [R2 V2']]`` is a root. This reads the rows twice more, but multiplies them by
+    V2 only, which is narrow for a few collinear columns.
+    """
+    squares, V = np.linalg.eigh(unit)
+    weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
+    lam, V1, V2 = np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak]
 
     def times(directions: Matrix) -> Iterator[tuple[Block, Matrix]]:
         combinations = directions / lengths[:, None]
