@@ -290,23 +290,11 @@ def root_of_product(
         factor = _measure_again(blocks, middle, lengths, unit)
     elif factor is None:
         squares, V = np.linalg.eigh(unit)
-<<<<<<< HEAD
-        weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
-        factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
-    return _assemble_root(factor, unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths)), is_centred
-
-
-def root_of_product(product: Matrix, shift: Vector) -> Matrix:
-    """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
-    lengths, unit, middle, constant, _ = _unit_scatter(product, shift)
-    return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths))
-=======
         factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
     root = np.zeros((len(factor) + 1, len(product)))
     root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], shift + middle])
     root[1:, 1:] = factor * np.where(constant, 0.0, lengths)
     return root, is_centred
->>>>>>> core
 
 
 def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, Mask, bool]:
