@@ -34,14 +34,15 @@ from pyspar.core.spectrum import Eigen, Spectrum, default_cutoff, directions_abo
 
 
 def refit_head(
-    source: Moments, target: Moments, w0: Matrix, b0: Vector, *, alpha: float = 0.999, cutoff: float | None = None,
-    error_roots: tuple[Matrix, ...] = (), eigen: Eigen | None = None,
+    source: Moments, target: Moments, w0: Matrix, b0: Vector, *, alpha: float = 0.999, alpha_again: float | None = None,
+    cutoff: float | None = None, error_roots: tuple[Matrix, ...] = (), eigen: Eigen | None = None,
 ) -> Adaptation:  # fmt: skip
     """Return the change of a trained head with weights ``w0`` (K, D) and biases ``b0`` (K,), which stay as they are.
 
     The change of the weights is ``w_proj``, scaled by ``scale``; it is zero for outputs without a kept direction.
     ``source`` are the moments of the head's inputs and their labels, ``target`` those of its inputs on the target.
-    ``cutoff`` is relative to the largest singular value. ``error_roots`` has for each output a root of
+    ``alpha_again`` is the confidence of the second test, by default that of the first. ``cutoff`` is relative to the
+    largest singular value; with zero, no direction is faint. ``error_roots`` has for each output a root of
     ``sum_i r_i^2 h_i h_i' / mean(r^2)`` over rows h with errors r (:func:`error_roots_of`). Without them, the tests
     assume that all rows have the same noise.
     """
@@ -55,7 +56,7 @@ def refit_head(
     terms, V = tested.terms, tested.z.V
     std = np.where(terms.std > 0.0, np.maximum(terms.std, sandwich_std(fit, V, roots)), 0.0)
     kept = ~chi2_rule(replace(terms, std=std), alpha=alpha)
-    change, kept = refit(fit, V, kept, chi2_threshold(alpha), roots)
+    change, kept = refit(fit, V, kept, chi2_threshold(alpha if alpha_again is None else alpha_again), roots)
     is_changed = (kept & (terms.mean != 0.0)).any(axis=0)
     change = np.where(is_changed, E.T @ (centre + change) - w0.T, 0.0)
     scale = scale_factor(change, source, target)
