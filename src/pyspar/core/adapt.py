@@ -210,16 +210,8 @@ class Adaptation:
     @property
     def outside_energy(self) -> float:
         """The share of the target's squared length outside the span of the source."""
-        return float(self._energy @ self.outside / self._energy.sum()) if self._energy.any() else 0.0
-
-    @property
-    def energy_shares(self) -> Vector:
-        """The share of each direction in the target's squared length."""
-        return np.asarray(self._energy / max(float(self._energy.sum()), 1e-300))
-
-    @property
-    def _energy(self) -> Vector:
-        return np.asarray((self.z.lam / self.z.lam.max(initial=1e-300)) ** 2)
+        energy = np.square(self.z.lam / self.z.lam.max(initial=1e-300))
+        return float(energy @ self.outside / energy.sum()) if energy.any() else 0.0
 
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))

@@ -331,20 +331,16 @@ def fit_ridge(
     else:
         source = prior.transform(source)
     fit = least_squares(source, fit_intercept=fit_intercept, eigen=eigen)
-    data, unit, along = label_coordinates(fit)
+    data = label_coordinates(fit)
     sigma, tau, kappa, log_evidence, limit = map(np.array, zip(*maximum_evidence(data), strict=True))
-    # From units of the labels' length and lambda_1 to the units of the data.
-    labels, largest = np.where(limit == "repeated-rows", data.lam.size, data.n), fit.x.largest
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_evidence = log_evidence - labels * np.log(unit)
     w_hat = fit.w_hat
     if fit.x.rank and kappa.any():
-        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
-        shrunk = fit.x.V @ (along * (lam2 / (lam2 + kappa)))  # by lambda^2 / (lambda^2 + k)
+        lam = data.lam[:, None]
+        shrunk = fit.x.V @ (data.c * (lam / (lam**2 + kappa)) / fit.x.largest)
         w_hat = np.where(kappa == 0.0, w_hat, shrunk)
     return RidgePosterior(
         w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred,
-        sigma * unit, tau * (unit / largest), kappa, log_evidence, tuple(limit.tolist()), prior,
+        sigma, tau / fit.x.largest, kappa, log_evidence, tuple(limit.tolist()), prior,
     )  # fmt: skip
 
 
@@ -380,7 +376,7 @@ _STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very stron
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
+    """The labels in the source's coordinates, with ``lambda`` in units of ``lambda_1``.
 
     ``dependent`` is whether varying features are linear combinations of others, maybe due to too few distinct rows.
     """
@@ -392,25 +388,22 @@ class Coordinates:
     dependent: bool = False
 
 
-def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
-    """Return the labels in the source's coordinates, their lengths, and the least-squares weights ``c / lambda``.
+def label_coordinates(fit: LeastSquares) -> Coordinates:
+    """Return the labels in the source's coordinates.
 
     Faint directions, whose singular values have fewer than three correct digits, carry no information about the
     weights. The part of the labels along them is added to the residual.
     """
-    n, unit, lam = fit.weight - fit.centred, np.where(fit.length > 0.0, fit.length, 1.0), fit.x.lam
-    c = fit.c / unit
-    rest = np.zeros_like(fit.residual) if fit.is_square else fit.residual / unit
-    faint = lam <= FAINT_SHARE * fit.x.largest
+    lam, c = fit.x.lam / fit.x.largest, fit.c.copy()
+    rest = np.zeros_like(fit.residual) if fit.is_square else fit.residual
+    faint = lam <= FAINT_SHARE
     c[faint] = 0.0
-    along = c / lam[:, None]
     # The length of w is that of c / lambda, unless a column is smaller than others by more decades than the singular
     # values resolve. Its weight is then larger, and its part of the labels is missing in c.
-    if faint.any() or (column_norms(along) < 0.5 * column_norms(fit.w_hat / unit)).any():
-        explained = np.square(c).sum(axis=0) + np.square(rest)
-        rest = np.sqrt(np.square(rest) + np.maximum(np.square(fit.length / unit) - explained, 0.0))
+    if faint.any() or (column_norms(c / fit.x.lam[:, None]) < 0.5 * column_norms(fit.w_hat)).any():
+        rest = np.sqrt(np.maximum(np.square(rest), np.square(fit.length) - np.square(c).sum(axis=0)))
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
-    return Coordinates(lam / fit.x.largest, c, rest, n, dependent), unit, along * unit
+    return Coordinates(lam, c, rest, fit.weight - fit.centred, dependent)
 
 
 class _Maximum(NamedTuple):
@@ -435,7 +428,7 @@ class _Output(NamedTuple):
 
 
 def maximum_evidence(data: Coordinates) -> list[_Maximum]:
-    """Return the maximum of the evidence of each output, in units of the labels' length and ``lambda_1``.
+    """Return the maximum of the evidence of each output, with ``tau`` in units of ``lambda_1``.
 
     Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit. Outputs whose
     maximum is not at a known limit are searched on one grid of log kappa.
@@ -444,9 +437,11 @@ def maximum_evidence(data: Coordinates) -> list[_Maximum]:
     for c, length in zip(data.c.T, data.rest.tolist(), strict=True):
         weights = float(np.square(c / data.lam).sum())
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
-        is_noise = length > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(weights)), _MIN_NOISE)
+        signal = float(c @ c)
+        labels = sqrt(signal + length**2)
+        is_noise = length > min(_RESIDUAL_ROUNDING * EPS64 * (labels + sqrt(weights)), _MIN_NOISE * labels)
         residual = length**2 if is_noise else 0.0
-        outputs.append(_Output(n, lam2, c**2, float(c @ c) + residual, residual, weights))
+        outputs.append(_Output(n, lam2, c**2, signal + residual, residual, weights))
     maxima = [_known_limit(data, one, j) for j, one in enumerate(outputs)]
     searched = [one for one, maximum in zip(outputs, maxima, strict=True) if maximum is None]
     if not searched:
