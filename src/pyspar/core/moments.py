@@ -69,7 +69,7 @@ class Moments:
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 2.0]])
     >>> whole = Moments.of(X)
     >>> halves = Moments.of(X[:1]) + Moments.of(X[1:])
-    >>> np.allclose(whole.mean, [2, 2]), np.allclose(whole.second_moment(), halves.second_moment())
+    >>> np.allclose(whole.mean, [2, 2]), np.allclose(whole.root.T @ whole.root, halves.root.T @ halves.root)
     (True, True)
     """
 
@@ -194,11 +194,6 @@ class Moments:
     def spread_about(self, origin: Vector) -> Vector:
         """Return the root mean square of each feature about an origin."""
         return np.asarray(column_norms(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
-
-    def second_moment(self) -> Matrix:
-        """Return ``X'X`` of the features (not divided by N)."""
-        R = self.root[:, 1 : self.n_features + 1]
-        return R.T @ R
 
 
 def column_norms(columns: Matrix) -> Vector:

@@ -29,7 +29,7 @@ from scipy.linalg import lstsq, solve_triangular
 
 from pyspar.core.adapt import Adaptation, adapt, chi2_rule, chi2_threshold, keep_rule
 from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
-from pyspar.core.regression import Prior, RidgePosterior, fit_ridge, units_of_features
+from pyspar.core.regression import Prior, RidgePosterior, fit_ridge
 from pyspar.core.spectrum import Eigen, Spectrum, default_cutoff, directions_above, rotate_features
 
 
@@ -50,7 +50,7 @@ def refit_head(
     # The head is computed in the coordinates of these directions, so no rounding along the others can get a weight.
     x, z, centre = rotate_features(source, E), rotate_features(target.without_outputs(), E), E @ w0.T
     roots = tuple(root @ E.T for root in error_roots)
-    prior = Prior(units_of_features(x, None, "equal", fit_intercept=False), centre, b0)
+    prior = Prior(np.ones(len(E)), centre, b0)
     fit = fit_ridge(x, prior, fit_intercept=False, eigen=eigen)
     tested = adapt(fit, prior.transform(z), keep_rule, include_source_directions=True, eigen=eigen)
     terms, V = tested.terms, tested.z.V

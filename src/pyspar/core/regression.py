@@ -65,11 +65,6 @@ class Prior:
         root[:, 1 : len(self.units) + 1] *= inverse(self.units)
         return moments.with_root(root)
 
-    def correction(self, fit: LinearFit, coef: Matrix, intercept: Vector) -> Matrix:
-        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean of a fit."""
-        correction = (coef - self.coef) * self.units[:, None]
-        return np.vstack([intercept - self.intercept + fit.x_mean @ correction - fit.y_mean, correction])
-
     def weights(self, fit: LinearFit, correction: Matrix) -> tuple[Matrix, Vector]:
         """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
         coef = self.coef + correction * inverse(self.units)[:, None]
@@ -296,22 +291,15 @@ class RidgePosterior(LinearFit):
 
     def mean_variance(self, target: Moments) -> Vector:
         """Return the mean of ``row_variance`` over a target: the trace of Sigma times its second moment."""
-        stds = self.std_along(self._root(target)[:, 1:].T)
+        stds = self.std_along(self.prior.transform(target.without_outputs()).root_about(self.x_mean).T)
         return np.asarray(np.square(stds).sum(axis=0) / target.weight + self.relative_mean_variance * self.sigma2)
 
     def mean_square_change(self, coef: Matrix, intercept: Vector, target: Moments) -> Vector:
         """Return the mean squared difference, over a target, between given weights and the posterior mean."""
-        root = self._root(target)
-        weights = self.prior.correction(self, coef, intercept)
-        change = weights - np.vstack([np.zeros_like(self.y_mean), self.w_hat])
-        size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (change, weights))
+        weights, mean = np.vstack([intercept, coef]), np.vstack(self.weights()[::-1])
+        root = target.without_outputs().root
+        size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (weights - mean, weights))
         return np.square(np.where(size < _CHANGE_ROUNDING * np.maximum(length, np.abs(self.y_mean)), 0.0, size))
-
-    def _root(self, target: Moments) -> Matrix:
-        """Return a root of ``[1 | Z]`` in the prior's coordinates, about the source mean."""
-        root = self.prior.transform(target.without_outputs()).root
-        root[:, 1:] -= np.outer(root[:, 0], self.x_mean)
-        return root
 
 
 Fit: TypeAlias = OLSFit | RidgePosterior

@@ -176,8 +176,7 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
     if z.rank == z.n_features or x.rank == 0:
         return z
     root = (x.lam / x.lam[0])[:, None] * x.V.T
-    rest = root - (root @ z.V) @ z.V.T
-    _, lam, Vt = thin_svd(rest)
+    _, lam, Vt = thin_svd(root - (root @ z.V) @ z.V.T)
     extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / column_norms(extra)
@@ -215,8 +214,8 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
 
     >>> import numpy as np
     >>> X = np.array([[3.0, 4.0], [6.0, 8.0]])
-    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).second_moment().round(6)
-    array([[125.]])
+    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).mean.round(6)
+    array([7.5])
     """
     d, root = features.n_features, features.root
     along = root[:, 1 : d + 1] @ directions.T
