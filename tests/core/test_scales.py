@@ -1,7 +1,6 @@
 """Data of any magnitude in the allowed range: the units do not change the removed directions. Others are refused."""
 
 import warnings
-
 from operator import attrgetter
 
 import numpy as np
