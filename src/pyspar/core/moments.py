@@ -8,7 +8,8 @@ There are three ways to a root:
 
 * No more rows than columns are a root already, apart from this form.
 * Otherwise the root follows from the Gram matrix ``A'A`` of one pass over the rows. Squaring halves the digits, so
-  directions that are shorter than a thousandth of the longest are measured again, from the rows (:func:`gram_root`).
+  directions that are shorter than a thousandth of the longest are measured again, from the rows
+  (:func:`root_of_product`).
 * Roots are merged by QR, which loses no digits.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -215,7 +217,8 @@ def _root_of_rows(X: Any, Y: Any, sqrt_weight: Vector | None, *, exact: bool) ->
     """Return a root of more rows than columns; with ``exact`` no direction has fewer digits than QR would give it."""
     shift = _typical_shift(X, Y, sqrt_weight)
     for _ in range(2):
-        root, is_centred = gram_root(lambda: _blocks(X, Y, sqrt_weight, shift), X.shape[1], shift, exact=exact)  # noqa: B023
+        blocks = partial(_blocks, X, Y, sqrt_weight, shift)
+        root, is_centred = root_of_product(product_of(blocks(), X.shape[1]), shift, blocks if exact else None)
         if is_centred:
             break
         shift = root[0, 1:] / root[0, 0]  # the first rows were not typical: read again about the mean
@@ -259,14 +262,6 @@ def _typical_shift(X: Any, Y: Any, sqrt_weight: Vector | None) -> Vector:
     spread = np.sqrt(np.average((head - mean) ** 2, axis=0, weights=weight))
     spread[d:] = 0.0  # outputs are always shifted, because they are copied anyway
     return np.where(np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread), mean, 0.0)
-
-
-def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, exact: bool) -> tuple[Matrix, bool]:
-    """Return a root from one product of the rows minus a shift, and whether the shift was near the mean.
-
-    If the product is ill-conditioned and ``exact``, the directions that it does not resolve are measured again.
-    """
-    return root_of_product(_product(blocks(), d), shift, blocks if exact else None)
 
 
 def root_of_product(
@@ -342,7 +337,7 @@ def _measure_again(blocks: Callable[[], Iterable[Block]], middle: Vector, length
     return np.vstack([lam[:, None] * V1.T + C @ V2.T, root[1:, 1:] @ V2.T])
 
 
-def _product(blocks: Iterable[Block], d: int) -> Matrix:
+def product_of(blocks: Iterable[Block], d: int) -> Matrix:
     """Return ``A'A`` for ``A = [1 | X | Y]``, with one large product of the features per block."""
     XX, bX, bb = np.zeros((d, d)), np.zeros(()), np.zeros(())
     for border, X in blocks:

@@ -6,8 +6,7 @@ refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 
-where r are the errors of the trained head. Four further steps make it safe. ``docs/method.md`` derives
-them.
+where r are the errors of the trained head. ``docs/method.md`` derives four further steps that make it safe.
 
 1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
    weights along them are removed from an output that changes.
@@ -77,9 +76,12 @@ def refit(
     for k, kappa in enumerate(fit.kappa):
         if not np.isfinite(kappa):  # the weights are those of the centre
             continue
+        lam, w_hat = fit.x.lam / fit.x.largest, fit.w_hat[:, k]
         while (at := remaining[:, k]).any():
             V = directions[:, at]
-            root, mean = _posterior_root(fit, V, k)
+            # The refit minimises |R b - m|: in units of the noise, R'R is the precision of the weights b along V.
+            root = np.vstack([lam[:, None] * (fit.x.V.T @ V), np.sqrt(kappa) * np.eye(V.shape[1])])
+            mean = np.concatenate([lam * (fit.x.V.T @ w_hat), np.sqrt(kappa) * (V.T @ w_hat)])
             along = lstsq(root, mean, lapack_driver="gelsy")[0]
             passes = fit.sigma[k] == 0.0 or np.abs(along) > threshold * _std_within(fit, V, root, k, roots)
             if np.all(passes):
@@ -131,14 +133,6 @@ def sandwich_std(fit: RidgePosterior, directions: Matrix, roots: tuple[Matrix, .
     gains = (fit.x.V @ (overlap / (lam2 + kappa)[:, None]) / fit.x.largest for kappa in fit.kappa)
     lengths = [column_norms(root @ gain) for root, gain in zip(roots, gains, strict=True)]
     return np.column_stack(lengths) * (fit.sigma / fit.x.largest)
-
-
-def _posterior_root(fit: RidgePosterior, V: Matrix, output: int) -> tuple[Matrix, Vector]:
-    """Return R and m such that the refit minimises ``|R b - m|``: the precision of b is R'R, in units of the noise."""
-    lam, root_kappa = fit.x.lam / fit.x.largest, np.sqrt(fit.kappa[output])
-    w_hat = fit.w_hat[:, output]
-    root = np.vstack([lam[:, None] * (fit.x.V.T @ V), root_kappa * np.eye(V.shape[1])])
-    return root, np.concatenate([lam * (fit.x.V.T @ w_hat), root_kappa * (V.T @ w_hat)])
 
 
 def _std_within(fit: RidgePosterior, V: Matrix, root: Matrix, output: int, roots: tuple[Matrix, ...]) -> Vector:

@@ -241,10 +241,9 @@ class RidgePosterior(LinearFit):
         The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
         directions are fitted exactly.
     limit : tuple of str
-        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). "exact-fit"
-        means that as many weights as rows fit the labels exactly, so that the noise cannot be measured; it is the
-        posterior mean. "repeated-rows" means that the fit is exact because there are no more distinct rows than
-        directions; repeated rows are not counted.
+        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). With
+        "exact-fit", as many weights as rows fit the labels exactly, and the noise is its posterior mean. With
+        "repeated-rows", the fit is exact because rows are repeated; each is counted once.
     """
 
     sigma: Vector
