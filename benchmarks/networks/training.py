@@ -77,10 +77,13 @@ class TrainedNetwork:
     epoch: int
 
 
-def trained_network(name: str, network: str) -> TrainedNetwork:
-    """Return a trained network of one set, from the cache if it is there."""
+def trained_network(name: str, network: str, epochs: int | None = None) -> TrainedNetwork:
+    """Return a trained network of one set, from the cache if it is there.
+
+    ``epochs`` is the largest number of epochs. Use a small one for a head that is not well trained.
+    """
     arrays = Task(REGISTER[name], "raw").arrays()
-    path = _cache_file(name, network, arrays)
+    path = _cache_file(name, f"{network}-{epochs}" if epochs else network, arrays)
     model = NETWORKS[network](arrays[0].shape[1])
     if path.exists():
         kept = torch.load(path, weights_only=True)
@@ -90,7 +93,7 @@ def trained_network(name: str, network: str) -> TrainedNetwork:
         return TrainedNetwork(model.eval(), data, kept["epoch"])
     split = _split(len(arrays[0]))
     data = _data(arrays, split)
-    model, epoch = _fit(NETWORKS[network], data)
+    model, epoch = _fit(NETWORKS[network], data, epochs)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     rows = {part_name: torch.as_tensor(indices) for part_name, indices in split.items()}
@@ -126,7 +129,7 @@ def _data(arrays: tuple[np.ndarray, ...], split: dict[str, np.ndarray]) -> Data:
     return Data(target=tensors(Z, yz), **{part: tensors(X[rows], y[rows]) for part, rows in split.items()})
 
 
-def _fit(build: Callable[[int], nn.Module], data: Data) -> tuple[nn.Module, int]:
+def _fit(build: Callable[[int], nn.Module], data: Data, epochs: int | None) -> tuple[nn.Module, int]:
     """Train until the validation error has not improved for ``PATIENCE`` epochs; restore the best epoch."""
     X, y = data.train
     with torch.random.fork_rng(devices=[]):
@@ -134,7 +137,7 @@ def _fit(build: Callable[[int], nn.Module], data: Data) -> tuple[nn.Module, int]
         model = build(X.shape[1])
         optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
         lowest, best, best_epoch = float("inf"), copy.deepcopy(model.state_dict()), 0
-        for epoch in range(1, MOST_EPOCHS + 1):
+        for epoch in range(1, (epochs or MOST_EPOCHS) + 1):
             model.train()
             for rows in torch.randperm(len(X)).split(BATCH):
                 loss = (model(X[rows]) - y[rows]).square().mean()
@@ -147,7 +150,9 @@ def _fit(build: Callable[[int], nn.Module], data: Data) -> tuple[nn.Module, int]
             elif epoch - best_epoch >= PATIENCE:
                 break
         else:
-            warnings.warn(f"training ended after {MOST_EPOCHS} epochs before the error stopped improving", stacklevel=2)
+            if epochs is None:
+                message = f"training ended after {MOST_EPOCHS} epochs before the error stopped improving"
+                warnings.warn(message, stacklevel=2)
     model.load_state_dict(best)
     return model.eval(), best_epoch
 

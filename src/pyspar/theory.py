@@ -157,7 +157,8 @@ def inclusion_probability(bias: Matrix, var: Matrix, alpha: float, *, degrees: f
     if np.isinf(degrees):
         return np.asarray(norm.cdf(threshold - distance) - norm.cdf(-threshold - distance))
     finite = np.where(np.isinf(distance), 0.0, distance)
-    inside = nct.cdf(threshold, degrees, finite) - nct.cdf(-threshold, degrees, finite)
+    # scipy returns NaN for some negligible lower tails, below 1e-7.
+    inside = nct.cdf(threshold, degrees, finite) - np.nan_to_num(nct.cdf(-threshold, degrees, finite))
     return np.where(np.isinf(distance), 0.0, inside)
 
 

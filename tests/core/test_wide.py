@@ -69,6 +69,6 @@ def test_sparse_rows_that_need_too_much_memory_are_refused_with_the_size(monkeyp
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(sparse, "gram_root", fail)
+    monkeypatch.setattr(sparse, "product_of", fail)
     with pytest.raises(MemoryError, match=r"40 .* 20 .*GB"):
         sparse.moments_of_sparse(make_sparse(40, 20, 4))

@@ -96,8 +96,8 @@ def test_every_reported_number_is_the_one_of_the_definition():
     taken = np.maximum(np.where(ours.removed, bias_hat - var, 0.0).sum(axis=0), 0.0)
     # 1e-9: as above, the numbers come by another route through the same two decompositions.
     np.testing.assert_allclose(ours.sigma2, sigma2, rtol=1e-9)
-    np.testing.assert_allclose(ours.var, var, rtol=1e-9)
-    np.testing.assert_allclose(ours.bias_hat, bias_hat, rtol=1e-9)
+    np.testing.assert_allclose(ours.terms.var, var, rtol=1e-9)
+    np.testing.assert_allclose(ours.terms.bias_hat, bias_hat, rtol=1e-9)
     np.testing.assert_allclose(spectral_inflation(ours.x, ours.z, sigma2, 40), var / 40, rtol=1e-9)
     np.testing.assert_allclose(ours.risk_before, var.sum(axis=0), rtol=1e-9)
     np.testing.assert_allclose(ours.variance_kept, kept, rtol=1e-9)

@@ -24,7 +24,7 @@ def test_the_bias_of_a_given_set_is_estimated_without_bias(size):
     belief = fit_ols(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
     exact = type(belief)(**{**belief.__dict__, "sigma": np.full(repeats, sigma)})
     found = adapt(exact, source_free, rule)
-    raw = np.where(found.removed, found.bias_hat - found.var, 0.0).sum(axis=0)
+    raw = np.where(found.removed, found.terms.bias_hat - found.terms.var, 0.0).sum(axis=0)
     truth = bias_terms(found.z, w)[found.removed[:, 0]].sum()
     assert (found.removed == found.removed[:, :1]).all()
     # Five standard errors of the mean.

@@ -68,6 +68,14 @@ def test_the_probability_falls_from_alpha_to_zero_as_the_signal_grows():
     assert probability[0] == pytest.approx(0.9, abs=1e-8)  # the departure from the limit is of the order of the ratio
 
 
+@pytest.mark.parametrize("degrees", [20.0, 200.0])
+def test_the_probability_with_estimated_noise_is_finite_and_falls_at_every_distance(degrees):
+    """The tail of scipy's noncentral t distribution is NaN at some distances above five standard deviations."""
+    probability = inclusion_probability(np.linspace(0.0, 8.0, 4001) ** 2, np.ones(4001), 0.999, degrees=degrees)
+    assert probability[0] == pytest.approx(0.999, abs=1e-9)
+    assert (np.diff(probability) <= 1e-12).all()
+
+
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 1e6, np.inf])
 def test_alpha_one_always_removes_and_alpha_zero_never_does(ratio):
     assert inclusion_probability(np.array([ratio]), np.array([1.0]), 1.0) == 1.0

@@ -151,7 +151,7 @@ def test_the_estimated_bias_exceeds_the_bias_by_the_variance_on_average(rng):
     x = Spectrum.of(X)
     zero = np.zeros(5)
     belief = OLSFit(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
-    samples = adapt(belief, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).bias_hat
+    samples = adapt(belief, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).terms.bias_hat
     # Bias and Var by their definitions, from a plain SVD and the covariance of the pseudoinverse.
     _, lam, Vt = np.linalg.svd(Z, full_matrices=False)
     bias = (Vt @ w_star) ** 2 * lam**2

@@ -156,16 +156,6 @@ class Adaptation:
     scale: Vector | float = 1.0  # by which the refit of a head scaled its change
 
     @property
-    def var(self) -> Matrix:
-        """``Var_{z,j}`` of the paper, directions x outputs."""
-        return self.terms.var
-
-    @property
-    def bias_hat(self) -> Matrix:
-        """The plug-in estimate of ``Bias_{z,j}``, directions x outputs."""
-        return self.terms.bias_hat
-
-    @property
     def n_directions(self) -> int:
         """The number of directions in which the target varies; a rule may have terms of further directions."""
         return int((self.z.lam > 0.0).sum())
@@ -178,12 +168,12 @@ class Adaptation:
     @property
     def risk_before(self) -> Vector:
         """The expected squared error of ``w_hat`` summed over the target (``thm:ols_loss``), per output."""
-        return np.asarray(self.var.sum(axis=0) + self.mean_risk)
+        return np.asarray(self.terms.var.sum(axis=0) + self.mean_risk)
 
     @property
     def variance_kept(self) -> Vector:
         """The part of the risk due to the uncertainty of the weights; removed directions count for a posterior only."""
-        kept = self.var if self.posterior else np.where(self.removed, 0.0, self.var)
+        kept = self.terms.var if self.posterior else np.where(self.removed, 0.0, self.terms.var)
         return np.asarray(kept.sum(axis=0) + self.mean_risk)
 
     @property
@@ -194,7 +184,8 @@ class Adaptation:
         is unbiased. For a posterior it is the squared distance from the posterior mean.
         """
         change = self.z.lam[:, None] * (self.z.V.T @ (self.w_proj - self.w_hat))
-        excess = change**2 if self.posterior else np.where(self.removed, self.bias_hat - self.var, 0.0)
+        bias = np.where(self.removed, self.terms.bias_hat - self.terms.var, 0.0)
+        excess = change**2 if self.posterior else bias
         return np.asarray(np.maximum(excess.sum(axis=0), 0.0))
 
     @property
@@ -210,16 +201,8 @@ class Adaptation:
     @property
     def outside_energy(self) -> float:
         """The share of the target's squared length outside the span of the source."""
-        return float(self._energy @ self.outside / self._energy.sum()) if self._energy.any() else 0.0
-
-    @property
-    def energy_shares(self) -> Vector:
-        """The share of each direction in the target's squared length."""
-        return np.asarray(self._energy / max(float(self._energy.sum()), 1e-300))
-
-    @property
-    def _energy(self) -> Vector:
-        return np.asarray((self.z.lam / self.z.lam.max(initial=1e-300)) ** 2)
+        energy = np.square(self.z.lam / self.z.lam.max(initial=1e-300))
+        return float(energy @ self.outside / energy.sum()) if energy.any() else 0.0
 
     def __repr__(self) -> str:
         removed = " and ".join(f"{count}" for count in self.removed.sum(axis=0))

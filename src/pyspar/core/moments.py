@@ -8,7 +8,8 @@ There are three ways to a root:
 
 * No more rows than columns are a root already, apart from this form.
 * Otherwise the root follows from the Gram matrix ``A'A`` of one pass over the rows. Squaring halves the digits, so
-  directions that are shorter than a thousandth of the longest are measured again, from the rows (:func:`gram_root`).
+  directions that are shorter than a thousandth of the longest are measured again, from the rows
+  (:func:`root_of_product`).
 * Roots are merged by QR, which loses no digits.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,7 +71,7 @@ class Moments:
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 2.0]])
     >>> whole = Moments.of(X)
     >>> halves = Moments.of(X[:1]) + Moments.of(X[1:])
-    >>> np.allclose(whole.mean, [2, 2]), np.allclose(whole.second_moment(), halves.second_moment())
+    >>> np.allclose(whole.mean, [2, 2]), np.allclose(whole.root.T @ whole.root, halves.root.T @ halves.root)
     (True, True)
     """
 
@@ -195,11 +197,6 @@ class Moments:
         """Return the root mean square of each feature about an origin."""
         return np.asarray(column_norms(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
 
-    def second_moment(self) -> Matrix:
-        """Return ``X'X`` of the features (not divided by N)."""
-        R = self.root[:, 1 : self.n_features + 1]
-        return R.T @ R
-
 
 def column_norms(columns: Matrix) -> Vector:
     """Return the norm of each column.
@@ -220,7 +217,8 @@ def _root_of_rows(X: Any, Y: Any, sqrt_weight: Vector | None, *, exact: bool) ->
     """Return a root of more rows than columns; with ``exact`` no direction has fewer digits than QR would give it."""
     shift = _typical_shift(X, Y, sqrt_weight)
     for _ in range(2):
-        root, is_centred = gram_root(lambda: _blocks(X, Y, sqrt_weight, shift), X.shape[1], shift, exact=exact)  # noqa: B023
+        blocks = partial(_blocks, X, Y, sqrt_weight, shift)
+        root, is_centred = root_of_product(product_of(blocks(), X.shape[1]), shift, blocks if exact else None)
         if is_centred:
             break
         shift = root[0, 1:] / root[0, 0]  # the first rows were not typical: read again about the mean
@@ -266,32 +264,27 @@ def _typical_shift(X: Any, Y: Any, sqrt_weight: Vector | None) -> Vector:
     return np.where(np.isfinite(mean) & (np.abs(mean) > OFFSET_LIMIT * spread), mean, 0.0)
 
 
-def gram_root(blocks: Callable[[], Iterable[Block]], d: int, shift: Vector, *, exact: bool) -> tuple[Matrix, bool]:
-    """Return a root from one product of the rows minus a shift, and whether the shift was near the mean.
+def root_of_product(
+    product: Matrix, shift: Vector, blocks: Callable[[], Iterable[Block]] | None = None
+) -> tuple[Matrix, bool]:
+    """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]``, and whether the shift was near the mean.
 
-    Columns are scaled to unit length, and the root is a Cholesky factor. If that is ill-conditioned and ``exact``, let
-    V be the eigenvectors and ``lambda`` the singular values of the product, and V2 those with ``lambda`` below a
-    thousandth of the largest. With ``C = V1' A' A V2 / lambda``, the combinations ``V2 - V1 C / lambda`` of columns are
-    orthogonal to the others, and QR of the rows times these combinations gives a root R2 of what the product did not
-    resolve. Then ``[[lambda V1' + C V2'], [R2 V2']]`` is a root. This reads the rows twice more, but multiplies them by
-    V2 only, which is narrow for a few collinear columns.
+    Columns are scaled to unit length, and the root is a Cholesky factor. If the blocks of rows are given, directions
+    that the product does not resolve are measured again.
     """
-    product = _product(blocks(), d)
     if not np.isfinite(product).all():
         return product, True  # the caller raises an error
     lengths, unit, middle, constant, is_centred = _unit_scatter(product, shift)
     factor, condition = _cholesky(unit)
-    if exact and is_centred and condition < GRAM_SPREAD**2:
+    if blocks is not None and is_centred and condition < GRAM_SPREAD**2:
+        factor = _measure_again(blocks, middle, lengths, unit)
+    elif factor is None:
         squares, V = np.linalg.eigh(unit)
-        weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
-        factor = _measure_again(blocks, middle, lengths, np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak])
-    return _assemble_root(factor, unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths)), is_centred
-
-
-def root_of_product(product: Matrix, shift: Vector) -> Matrix:
-    """Return a root from ``A'A`` of ``A = [1 | [X | Y] - shift]`` alone."""
-    lengths, unit, middle, constant, _ = _unit_scatter(product, shift)
-    return _assemble_root(_cholesky(unit)[0], unit, product[0, 0], shift + middle, np.where(constant, 0.0, lengths))
+        factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
+    root = np.zeros((len(factor) + 1, len(product)))
+    root[0] = np.sqrt(product[0, 0]) * np.concatenate([[1.0], shift + middle])
+    root[1:, 1:] = factor * np.where(constant, 0.0, lengths)
+    return root, is_centred
 
 
 def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vector, Mask, bool]:
@@ -314,21 +307,18 @@ def _unit_scatter(product: Matrix, shift: Vector) -> tuple[Vector, Matrix, Vecto
     return lengths, unit, middle, constant, is_centred
 
 
-def _assemble_root(factor: Matrix | None, unit: Matrix, weight: float, mean: Vector, lengths: Vector) -> Matrix:
-    """Return a root, given that of the scatter; None is computed from the eigenvectors."""
-    if factor is None:
-        squares, V = np.linalg.eigh(unit)
-        factor = np.sqrt(np.maximum(squares, EPS64**2))[:, None] * V.T
-    root = np.zeros((len(factor) + 1, len(mean) + 1))
-    root[0] = np.sqrt(weight) * np.concatenate([[1.0], mean])
-    root[1:, 1:] = factor * lengths
-    return root
+def _measure_again(blocks: Callable[[], Iterable[Block]], middle: Vector, lengths: Vector, unit: Matrix) -> Matrix:
+    """Return a root for columns of unit length, in which the directions that ``unit`` does not resolve are measured.
 
-
-def _measure_again(
-    blocks: Callable[[], Iterable[Block]], middle: Vector, lengths: Vector, lam: Vector, V1: Matrix, V2: Matrix
-) -> Matrix:
-    """Return a root for columns of unit length, in which directions V2 are measured from the rows."""
+    Let V be the eigenvectors and ``lambda`` the singular values of the product, and V2 those with ``lambda`` below a
+    thousandth of the largest. With ``C = V1' A' A V2 / lambda``, the combinations ``V2 - V1 C / lambda`` of columns are
+    orthogonal to the others, and QR of the rows times these combinations gives a root R2 of what the product did not
+    resolve. Then ``[[lambda V1' + C V2'], [R2 V2']]`` is a root. This reads the rows twice more, but multiplies them by
+    V2 only, which is narrow for a few collinear columns.
+    """
+    squares, V = np.linalg.eigh(unit)
+    weak = squares <= max(GRAM_SPREAD**2 * squares[-1], EPS64)
+    lam, V1, V2 = np.sqrt(squares[~weak]), V[:, ~weak], V[:, weak]
 
     def times(directions: Matrix) -> Iterator[tuple[Block, Matrix]]:
         combinations = directions / lengths[:, None]
@@ -347,7 +337,7 @@ def _measure_again(
     return np.vstack([lam[:, None] * V1.T + C @ V2.T, root[1:, 1:] @ V2.T])
 
 
-def _product(blocks: Iterable[Block], d: int) -> Matrix:
+def product_of(blocks: Iterable[Block], d: int) -> Matrix:
     """Return ``A'A`` for ``A = [1 | X | Y]``, with one large product of the features per block."""
     XX, bX, bb = np.zeros((d, d)), np.zeros(()), np.zeros(())
     for border, X in blocks:

@@ -6,8 +6,7 @@ refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 
-where r are the errors of the trained head. Four further steps make it safe. ``docs/method.md`` derives
-them.
+where r are the errors of the trained head. ``docs/method.md`` derives four further steps that make it safe.
 
 1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
    weights along them are removed from an output that changes.
@@ -20,7 +19,7 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,57 +28,40 @@ from scipy.linalg import lstsq, solve_triangular
 
 from pyspar.core.adapt import Adaptation, adapt, chi2_rule, chi2_threshold, keep_rule
 from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_norms
-from pyspar.core.regression import Prior, RidgePosterior, fit_ridge, units_of_features
+from pyspar.core.regression import Prior, RidgePosterior, fit_ridge
 from pyspar.core.spectrum import Eigen, Spectrum, default_cutoff, directions_above, rotate_features
 
 
-@dataclass(frozen=True, eq=False)
-class HeadRefit:
-    """A refitted head."""
-
-    weights: Matrix  # (K, D); outputs without a kept direction are those of the trained head
-    bias: Vector
-    kept: Mask  # the directions along which the trained weights change, (directions, K)
-    scale: Vector  # the factor by which the change was scaled down, (K,)
-    adaptation: Adaptation  # of the change of the weights, which is ``adaptation.w_proj``
-    directions: Matrix  # those above the cutoff, orthonormal, one per row
-
-
 def refit_head(
-    source: Moments, target: Moments, w0: Matrix, b0: Vector | None = None, *, alpha: float = 0.999,
+    source: Moments, target: Moments, w0: Matrix, b0: Vector, *, alpha: float = 0.999, alpha_again: float | None = None,
     cutoff: float | None = None, error_roots: tuple[Matrix, ...] = (), eigen: Eigen | None = None,
-) -> HeadRefit:  # fmt: skip
-    """Return the refitted head for the trained weights ``w0`` (K, D) and biases ``b0`` (K,), which stay as they are.
+) -> Adaptation:  # fmt: skip
+    """Return the change of a trained head with weights ``w0`` (K, D) and biases ``b0`` (K,), which stay as they are.
 
+    The change of the weights is ``w_proj``, scaled by ``scale``; it is zero for outputs without a kept direction.
     ``source`` are the moments of the head's inputs and their labels, ``target`` those of its inputs on the target.
-    ``cutoff`` is relative to the largest singular value. ``error_roots`` has for each output a root of
+    ``alpha_again`` is the confidence of the second test, by default that of the first. ``cutoff`` is relative to the
+    largest singular value; with zero, no direction is faint. ``error_roots`` has for each output a root of
     ``sum_i r_i^2 h_i h_i' / mean(r^2)`` over rows h with errors r (:func:`error_roots_of`). Without them, the tests
     assume that all rows have the same noise.
     """
-    w0, b0 = np.asarray(w0, dtype=np.float64), np.zeros(len(w0)) if b0 is None else np.asarray(b0, dtype=np.float64)
     E = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
     # The head is computed in the coordinates of these directions, so no rounding along the others can get a weight.
-    is_rotated = len(E) < source.n_features
-    x, z, centre, roots = source, target, w0, error_roots
-    if is_rotated:
-        x, z, centre = rotate_features(source, E), rotate_features(target, E), w0 @ E.T
-        roots = tuple(root @ E.T for root in error_roots)
-    prior = Prior(units_of_features(x, None, "equal", fit_intercept=False), centre.T, b0)
+    x, z, centre = rotate_features(source, E), rotate_features(target.without_outputs(), E), E @ w0.T
+    roots = tuple(root @ E.T for root in error_roots)
+    prior = Prior(np.ones(len(E)), centre, b0)
     fit = fit_ridge(x, prior, fit_intercept=False, eigen=eigen)
-    tested = adapt(fit, prior.transform(z.without_outputs()), keep_rule, include_source_directions=True, eigen=eigen)
+    tested = adapt(fit, prior.transform(z), keep_rule, include_source_directions=True, eigen=eigen)
     terms, V = tested.terms, tested.z.V
     std = np.where(terms.std > 0.0, np.maximum(terms.std, sandwich_std(fit, V, roots)), 0.0)
     kept = ~chi2_rule(replace(terms, std=std), alpha=alpha)
-    change, kept = refit(fit, V, kept, chi2_threshold(alpha), roots)
-    if is_rotated:
-        faint = w0.T - E.T @ centre.T
-        changes = (kept & (terms.mean != 0.0)).any(axis=0)
-        change = np.where(changes, E.T @ change - faint, 0.0)
+    change, kept = refit(fit, V, kept, chi2_threshold(alpha if alpha_again is None else alpha_again), roots)
+    is_changed = (kept & (terms.mean != 0.0)).any(axis=0)
+    change = np.where(is_changed, E.T @ (centre + change) - w0.T, 0.0)
     scale = scale_factor(change, source, target)
-    x_all, z_all = (Spectrum(part.lam, E.T @ part.V if is_rotated else part.V) for part in (fit.x, tested.z))
-    w_hat = E.T @ fit.w_hat if is_rotated else fit.w_hat
-    adaptation = replace(tested, w_hat=w_hat, w_proj=scale * change, removed=~kept, x=x_all, z=z_all, scale=scale)
-    return HeadRefit(w0 + (scale * change).T, b0, kept, scale, adaptation, E)
+    x_all, z_all = (Spectrum(part.lam, E.T @ part.V) for part in (fit.x, tested.z))
+    w_hat, w_proj = E.T @ fit.w_hat, scale * change
+    return replace(tested, w_hat=w_hat, w_proj=w_proj, removed=~kept, x=x_all, z=z_all, scale=scale)
 
 
 def refit(
@@ -94,12 +76,15 @@ def refit(
     for k, kappa in enumerate(fit.kappa):
         if not np.isfinite(kappa):  # the weights are those of the centre
             continue
+        lam, w_hat = fit.x.lam / fit.x.largest, fit.w_hat[:, k]
         while (at := remaining[:, k]).any():
             V = directions[:, at]
-            root, mean = _posterior_root(fit, V, k)
+            # The refit minimises |R b - m|: in units of the noise, R'R is the precision of the weights b along V.
+            root = np.vstack([lam[:, None] * (fit.x.V.T @ V), np.sqrt(kappa) * np.eye(V.shape[1])])
+            mean = np.concatenate([lam * (fit.x.V.T @ w_hat), np.sqrt(kappa) * (V.T @ w_hat)])
             along = lstsq(root, mean, lapack_driver="gelsy")[0]
-            passes = np.abs(along) > threshold * _std_within(fit, V, root, k, roots)
-            if passes.all() or fit.sigma[k] == 0.0:
+            passes = fit.sigma[k] == 0.0 or np.abs(along) > threshold * _std_within(fit, V, root, k, roots)
+            if np.all(passes):
                 weights[:, k] = V @ along
                 break
             remaining[at, k] = passes
@@ -150,18 +135,8 @@ def sandwich_std(fit: RidgePosterior, directions: Matrix, roots: tuple[Matrix, .
     return np.column_stack(lengths) * (fit.sigma / fit.x.largest)
 
 
-def _posterior_root(fit: RidgePosterior, V: Matrix, output: int) -> tuple[Matrix, Vector]:
-    """Return R and m such that the refit minimises ``|R b - m|``: the precision of b is R'R, in units of the noise."""
-    lam, root_kappa = fit.x.lam / fit.x.largest, np.sqrt(fit.kappa[output])
-    w_hat = fit.w_hat[:, output]
-    root = np.vstack([lam[:, None] * (fit.x.V.T @ V), root_kappa * np.eye(V.shape[1])])
-    return root, np.concatenate([lam * (fit.x.V.T @ w_hat), root_kappa * (V.T @ w_hat)])
-
-
 def _std_within(fit: RidgePosterior, V: Matrix, root: Matrix, output: int, roots: tuple[Matrix, ...]) -> Vector:
     """Return the standard deviation of each refitted weight: the larger of posterior and sandwich."""
-    if fit.sigma[output] == 0.0:
-        return np.zeros(V.shape[1])
     inverse = solve_triangular(np.linalg.qr(root, mode="r"), np.eye(V.shape[1]))
     std = np.sqrt(np.square(inverse).sum(axis=1))
     if roots:

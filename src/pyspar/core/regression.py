@@ -65,11 +65,6 @@ class Prior:
         root[:, 1 : len(self.units) + 1] *= inverse(self.units)
         return moments.with_root(root)
 
-    def correction(self, fit: LinearFit, coef: Matrix, intercept: Vector) -> Matrix:
-        """Return offset and weights (1 + D, K) as corrections to the centre, about the source mean of a fit."""
-        correction = (coef - self.coef) * self.units[:, None]
-        return np.vstack([intercept - self.intercept + fit.x_mean @ correction - fit.y_mean, correction])
-
     def weights(self, fit: LinearFit, correction: Matrix) -> tuple[Matrix, Vector]:
         """Return coefficients (D, K) and intercepts (K,) for a correction to the centre."""
         coef = self.coef + correction * inverse(self.units)[:, None]
@@ -246,10 +241,9 @@ class RidgePosterior(LinearFit):
         The logarithm of the density of the labels. It is infinite if all labels are equal, or if more rows than
         directions are fitted exactly.
     limit : tuple of str
-        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). "exact-fit"
-        means that as many weights as rows fit the labels exactly, so that the noise cannot be measured; it is the
-        posterior mean. "repeated-rows" means that the fit is exact because there are no more distinct rows than
-        directions; repeated rows are not counted.
+        "interior", or the limit at which the maximum lies: "no-signal" (tau = 0), "no-noise" (sigma = 0). With
+        "exact-fit", as many weights as rows fit the labels exactly, and the noise is its posterior mean. With
+        "repeated-rows", the fit is exact because rows are repeated; each is counted once.
     """
 
     sigma: Vector
@@ -296,22 +290,15 @@ class RidgePosterior(LinearFit):
 
     def mean_variance(self, target: Moments) -> Vector:
         """Return the mean of ``row_variance`` over a target: the trace of Sigma times its second moment."""
-        stds = self.std_along(self._root(target)[:, 1:].T)
+        stds = self.std_along(self.prior.transform(target.without_outputs()).root_about(self.x_mean).T)
         return np.asarray(np.square(stds).sum(axis=0) / target.weight + self.relative_mean_variance * self.sigma2)
 
     def mean_square_change(self, coef: Matrix, intercept: Vector, target: Moments) -> Vector:
         """Return the mean squared difference, over a target, between given weights and the posterior mean."""
-        root = self._root(target)
-        weights = self.prior.correction(self, coef, intercept)
-        change = weights - np.vstack([np.zeros_like(self.y_mean), self.w_hat])
-        size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (change, weights))
+        weights, mean = np.vstack([intercept, coef]), np.vstack(self.weights()[::-1])
+        root = target.without_outputs().root
+        size, length = (column_norms(root @ part) / np.sqrt(target.weight) for part in (weights - mean, weights))
         return np.square(np.where(size < _CHANGE_ROUNDING * np.maximum(length, np.abs(self.y_mean)), 0.0, size))
-
-    def _root(self, target: Moments) -> Matrix:
-        """Return a root of ``[1 | Z]`` in the prior's coordinates, about the source mean."""
-        root = self.prior.transform(target.without_outputs()).root
-        root[:, 1:] -= np.outer(root[:, 0], self.x_mean)
-        return root
 
 
 Fit: TypeAlias = OLSFit | RidgePosterior
@@ -331,20 +318,16 @@ def fit_ridge(
     else:
         source = prior.transform(source)
     fit = least_squares(source, fit_intercept=fit_intercept, eigen=eigen)
-    data, unit, along = label_coordinates(fit)
+    data = label_coordinates(fit)
     sigma, tau, kappa, log_evidence, limit = map(np.array, zip(*maximum_evidence(data), strict=True))
-    # From units of the labels' length and lambda_1 to the units of the data.
-    labels, largest = np.where(limit == "repeated-rows", data.lam.size, data.n), fit.x.largest
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_evidence = log_evidence - labels * np.log(unit)
     w_hat = fit.w_hat
     if fit.x.rank and kappa.any():
-        lam2 = ((fit.x.lam / largest) ** 2)[:, None]
-        shrunk = fit.x.V @ (along * (lam2 / (lam2 + kappa)))  # by lambda^2 / (lambda^2 + k)
+        lam = data.lam[:, None]
+        shrunk = fit.x.V @ (data.c * (lam / (lam**2 + kappa)) / fit.x.largest)
         w_hat = np.where(kappa == 0.0, w_hat, shrunk)
     return RidgePosterior(
         w_hat, fit.x, fit.x_mean, fit.y_mean, fit.weight, fit.centred,
-        sigma * unit, tau * (unit / largest), kappa, log_evidence, tuple(limit.tolist()), prior,
+        sigma, tau / fit.x.largest, kappa, log_evidence, tuple(limit.tolist()), prior,
     )  # fmt: skip
 
 
@@ -380,7 +363,7 @@ _STRONG_EVIDENCE = 10.0  # twice the log of an evidence ratio that is very stron
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """The labels in the source's coordinates, in units of their length and of ``lambda_1``.
+    """The labels in the source's coordinates, with ``lambda`` in units of ``lambda_1``.
 
     ``dependent`` is whether varying features are linear combinations of others, maybe due to too few distinct rows.
     """
@@ -392,28 +375,22 @@ class Coordinates:
     dependent: bool = False
 
 
-def label_coordinates(fit: LeastSquares) -> tuple[Coordinates, Vector, Matrix]:
-    """Return the labels in the source's coordinates, their lengths, and the least-squares weights ``c / lambda``.
+def label_coordinates(fit: LeastSquares) -> Coordinates:
+    """Return the labels in the source's coordinates.
 
     Faint directions, whose singular values have fewer than three correct digits, carry no information about the
     weights. The part of the labels along them is added to the residual.
     """
-    n, unit = fit.weight - fit.centred, np.where(fit.length > 0.0, fit.length, 1.0)
-    if fit.x.rank == 0:
-        empty = np.zeros((0, len(unit)))
-        return Coordinates(fit.x.lam, empty, fit.length / unit, n), unit, empty
-    c = fit.c / unit
-    rest = np.zeros_like(fit.residual) if fit.is_square else fit.residual / unit
-    faint = fit.x.lam <= FAINT_SHARE * fit.x.lam[0]
+    lam, c = fit.x.lam / fit.x.largest, fit.c.copy()
+    rest = np.zeros_like(fit.residual) if fit.is_square else fit.residual
+    faint = lam <= FAINT_SHARE
     c[faint] = 0.0
-    along = c / fit.x.lam[:, None]
     # The length of w is that of c / lambda, unless a column is smaller than others by more decades than the singular
     # values resolve. Its weight is then larger, and its part of the labels is missing in c.
-    if faint.any() or (column_norms(along) < 0.5 * column_norms(fit.w_hat / unit)).any():
-        explained = np.square(c).sum(axis=0) + np.square(rest)
-        rest = np.sqrt(np.square(rest) + np.maximum(np.square(fit.length / unit) - explained, 0.0))
+    if faint.any() or (column_norms(c / fit.x.lam[:, None]) < 0.5 * column_norms(fit.w_hat)).any():
+        rest = np.sqrt(np.maximum(np.square(rest), np.square(fit.length) - np.square(c).sum(axis=0)))
     dependent = fit.x.rank < fit.x.n_features and fit.x.rank < int(fit.x.V.any(axis=1).sum())
-    return Coordinates(fit.x.lam / fit.x.lam[0], c, rest, n, dependent), unit, along * unit
+    return Coordinates(lam, c, rest, fit.weight - fit.centred, dependent)
 
 
 class _Maximum(NamedTuple):
@@ -426,118 +403,112 @@ class _Maximum(NamedTuple):
     limit: Limit
 
 
-class _SquaredLengths(NamedTuple):
-    """Squared lengths for one output: of labels, explained labels, residual, and least-squares weights."""
+class _Output(NamedTuple):
+    """One output: ``lambda^2``, ``(U'y)^2``, and the squared lengths of labels, residual and least-squares weights."""
 
+    n: float
+    lam2: Vector
+    c2: Vector
     labels: float
-    signal: float
     residual: float
     weights: float
 
 
 def maximum_evidence(data: Coordinates) -> list[_Maximum]:
-    """Return the maximum of the evidence of each output, in units of the labels' length and ``lambda_1``.
+    """Return the maximum of the evidence of each output, with ``tau`` in units of ``lambda_1``.
 
     Constant labels, pure noise, an exact fit and fewer rows than features do not fail but end at a limit. Outputs whose
-    maximum is not at a known limit share one grid.
+    maximum is not at a known limit are searched on one grid of log kappa.
     """
-    weights = ((data.c / data.lam[:, None]) ** 2).sum(axis=0).tolist()
-    lengths = []
-    for signal, residual, size2 in zip((data.c**2).sum(axis=0).tolist(), data.rest.tolist(), weights, strict=True):
+    n, lam2, outputs = data.n, data.lam**2, []
+    for c, length in zip(data.c.T, data.rest.tolist(), strict=True):
+        weights = float(np.square(c / data.lam).sum())
         # The residual of an exact fit is rounding, which is proportional to labels and weights.
-        is_noise = residual > min(_RESIDUAL_ROUNDING * EPS64 * (1.0 + sqrt(size2)), _MIN_NOISE)
-        rest = residual**2 if is_noise else 0.0
-        lengths.append(_SquaredLengths(signal + rest, signal, rest, size2))
-    maxima = [_known_limit(data, one, j) for j, one in enumerate(lengths)]
-    unknown = [j for j, maximum in enumerate(maxima) if maximum is None]
-    searched = iter(_search(data, unknown, [lengths[j] for j in unknown]) if unknown else ())
-    return [maximum or next(searched) for maximum in maxima]
-
-
-def _known_limit(data: Coordinates, lengths: _SquaredLengths, output: int) -> _Maximum | None:
-    """Return the maximum if it lies at a limit that needs no search."""
-    rank = data.lam.size
-    if lengths.labels == 0.0 or data.n <= 0.0:
-        return _Maximum(0.0, 0.0, np.inf, np.inf, "no-signal")
-    if rank == 0 or lengths.signal == 0.0:
-        return _pure_noise(data.n, lengths.labels)
-    if lengths.residual == 0.0 and data.n > rank:  # unbounded: the evidence grows as the noise decreases
-        exact = _Maximum(0.0, sqrt(lengths.weights / rank), 0.0, np.inf, "no-noise")
-        return _without_repeats(data, output) or exact
-    return None
-
-
-def _search(data: Coordinates, outputs: list[int], lengths: list[_SquaredLengths]) -> list[_Maximum]:
-    """Search the maximum of several outputs on one grid of log kappa, and refine it."""
-    n, lam2, c2 = data.n, data.lam**2, data.c[:, outputs] ** 2
+        signal = float(c @ c)
+        labels = sqrt(signal + length**2)
+        is_noise = length > min(_RESIDUAL_ROUNDING * EPS64 * (labels + sqrt(weights)), _MIN_NOISE * labels)
+        residual = length**2 if is_noise else 0.0
+        outputs.append(_Output(n, lam2, c**2, signal + residual, residual, weights))
+    maxima = [_known_limit(data, one, j) for j, one in enumerate(outputs)]
+    searched = [one for one, maximum in zip(outputs, maxima, strict=True) if maximum is None]
+    if not searched:
+        return [maximum for maximum in maxima if maximum]
     # With many rows the noise of an estimate is small, so the best penalty is smaller by the number of rows.
-    ratios = [one.residual / one.weights / max(n, 1.0) for one in lengths if one.residual > 0.0]
+    ratios = [one.residual / one.weights / max(n, 1.0) for one in searched if one.residual > 0.0]
     low = max(min([float(lam2[-1]), *ratios]), _MIN_SQUARE)
     grid = np.arange(log(low / _GRID_FACTOR), log(_GRID_FACTOR * max(n, 1.0)) + _GRID_STEP, _GRID_STEP)
     kappa = np.exp(grid)[:, None]
     kept = kappa / (kappa + lam2)
-    misfit = kept @ c2 + np.array([one.residual for one in lengths])
-    values = n * np.log(misfit) - np.log(kept).sum(axis=1)[:, None]
-    return [_refine_maximum(n, lam2, c2[:, j], one, grid, values[:, j]) for j, one in enumerate(lengths)]
+    volume = -np.log(kept).sum(axis=1)
+    return [maximum or _search(one, grid, kept, volume) for one, maximum in zip(outputs, maxima, strict=True)]
 
 
-def _refine_maximum(
-    n: float, lam2: Vector, c2: Vector, lengths: _SquaredLengths, grid: Vector, values: Vector
-) -> _Maximum:
+def _known_limit(data: Coordinates, one: _Output, output: int) -> _Maximum | None:
+    """Return the maximum if it lies at a limit that needs no search."""
+    if one.labels == 0.0 or one.n <= 0.0:
+        return _Maximum(0.0, 0.0, np.inf, np.inf, "no-signal")
+    if not one.c2.any():
+        return _pure_noise(one)
+    if one.residual == 0.0 and one.n > data.lam.size:  # unbounded: the evidence grows as the noise decreases
+        exact = _Maximum(0.0, sqrt(one.weights / data.lam.size), 0.0, np.inf, "no-noise")
+        return _without_repeats(data, one, output) or exact
+    return None
+
+
+def _search(one: _Output, grid: Vector, kept: Matrix, volume: Vector) -> _Maximum:
     """Return the maximum of one output: at one of the two limits, or else near the best grid point.
 
     ``values`` are minus twice the log evidence on the grid, without the terms that do not depend on kappa. The best
     grid point is compared with the same expression at the limits: ``n log(labels)`` for kappa = infinity (no signal),
     and ``n log(weights) + sum(log lambda^2)`` for kappa = 0 (no noise), which is finite only for an exact fit.
     """
+    n, lam2, c2 = one.n, one.lam2, one.c2
+    misfit = kept @ c2 + one.residual
+    values = n * np.log(misfit) + volume
     best = int(values.argmin())
     # The evidence is flat near a limit, so the limit is chosen unless the grid point is better by more than rounding.
     value_at_best = float(values[best]) + _EVIDENCE_ROUNDING * n
-    if best == len(grid) - 1 or value_at_best >= n * log(lengths.labels):
-        return _pure_noise(n, lengths.labels)
-    if lengths.residual == 0.0 and value_at_best >= n * log(lengths.weights) + float(np.log(lam2).sum()):
-        kappa = _noise_of_exact_fit(n, lam2, c2, grid, values)
-        return _at_kappa(kappa, n, lam2, c2, lengths)._replace(limit="exact-fit")
+    if best == len(grid) - 1 or value_at_best >= n * log(one.labels):
+        return _pure_noise(one)
+    if one.residual == 0.0 and value_at_best >= n * log(one.weights) + float(np.log(lam2).sum()):
+        return _at_kappa(_noise_of_exact_fit(one, grid, misfit, values), one)._replace(limit="exact-fit")
 
     def slope(t: float) -> float:
         """Return the derivative of the values in t = log kappa."""
         kept, fitted = exp(t) / (lam2 + exp(t)), lam2 / (lam2 + exp(t))
-        return n * float(c2 @ (kept * fitted)) / (float(c2 @ kept) + lengths.residual) - float(fitted.sum())
+        return n * float(c2 @ (kept * fitted)) / (float(c2 @ kept) + one.residual) - float(fitted.sum())
 
     low, high = float(grid[max(best - 1, 0)]), float(grid[best + 1])
     bracketed = slope(low) < 0.0 < slope(high)  # otherwise rounding hides the change of sign
-    kappa = exp(brentq(slope, low, high, xtol=1e-13, rtol=1e-14) if bracketed else float(grid[best]))
-    return _at_kappa(kappa, n, lam2, c2, lengths)
+    return _at_kappa(exp(brentq(slope, low, high, xtol=1e-13, rtol=1e-14) if bracketed else float(grid[best])), one)
 
 
-def _at_kappa(kappa: float, n: float, lam2: Vector, c2: Vector, lengths: _SquaredLengths) -> _Maximum:
+def _at_kappa(kappa: float, one: _Output) -> _Maximum:
     """Return the best variances for a given kappa."""
-    misfit, volume = float(c2 @ (kappa / (lam2 + kappa))) + lengths.residual, float(np.log1p(lam2 / kappa).sum())
-    sigma = sqrt(misfit / n)
-    return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(n, misfit, volume), "interior")
+    misfit = float(one.c2 @ (kappa / (one.lam2 + kappa))) + one.residual
+    sigma, volume = sqrt(misfit / one.n), float(np.log1p(one.lam2 / kappa).sum())
+    return _Maximum(sigma, sigma / sqrt(kappa), kappa, _log_evidence(one.n, misfit, volume), "interior")
 
 
-def _noise_of_exact_fit(n: float, lam2: Vector, c2: Vector, grid: Vector, values: Vector) -> float:
+def _noise_of_exact_fit(one: _Output, grid: Vector, misfit: Vector, values: Vector) -> float:
     """Return kappa for labels that as many weights fit exactly, if the evidence is largest without noise.
 
     No residual is left to measure the noise, so a maximum at zero is no evidence of zero noise. Instead of the
     maximum, kappa is chosen such that the noise variance is its posterior mean, for a uniform prior of the share of the
     labels' variance that the features explain.
     """
-    kappa = np.exp(grid)
-    odds = kappa / (float(lam2.sum()) / n)  # of noise to signal
-    misfit = (kappa[:, None] / (kappa[:, None] + lam2)) @ c2
+    odds = np.exp(grid) / (float(one.lam2.sum()) / one.n)  # of noise to signal
     probability = np.exp(-0.5 * (values - values.min())) * odds / (1.0 + odds) ** 2
     mean = float(probability @ misfit) / float(probability.sum())
     return exp(float(np.interp(log(mean), np.log(misfit), grid)))
 
 
-def _pure_noise(n: float, labels: float) -> _Maximum:
-    """Return the limit at which the labels, of a given squared length, are pure noise."""
-    return _Maximum(sqrt(labels / n), 0.0, np.inf, _log_evidence(n, labels, 0.0), "no-signal")
+def _pure_noise(one: _Output) -> _Maximum:
+    """Return the limit at which the labels are pure noise."""
+    return _Maximum(sqrt(one.labels / one.n), 0.0, np.inf, _log_evidence(one.n, one.labels, 0.0), "no-signal")
 
 
-def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
+def _without_repeats(data: Coordinates, one: _Output, output: int) -> _Maximum | None:
     """Return the maximum without copies of rows, if an exact fit is likely to be due to copies; otherwise None.
 
     With at most as many distinct rows as directions every fit is exact, and the labels look noiseless although they are
@@ -549,8 +520,7 @@ def _without_repeats(data: Coordinates, output: int) -> _Maximum | None:
         return None
     distinct = Coordinates(data.lam, data.c[:, [output]], np.zeros(1), float(rank))
     with_noise = maximum_evidence(distinct)[0]
-    weights = float(((distinct.c[:, 0] / data.lam) ** 2).sum())
-    exact = _log_evidence(distinct.n, weights, float(2.0 * np.log(data.lam).sum()))
+    exact = _log_evidence(distinct.n, one.weights, float(2.0 * np.log(data.lam).sum()))
     if with_noise.limit not in ("interior", "exact-fit") or 2.0 * (with_noise.log_evidence - exact) < _STRONG_EVIDENCE:
         return None
     return with_noise._replace(limit="repeated-rows")

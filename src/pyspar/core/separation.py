@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import betainc, ndtr
 
 from pyspar.core.moments import ROUNDING_SLACK, Matrix, Moments, Vector
+from pyspar.core.spectrum import gram_eigen
 
 LEVEL = 0.05
 """The probability of finding a shift between two samples of the same distribution."""
@@ -106,11 +107,10 @@ def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
     if limit < 1 or rows.shape[1] == 0:
         return np.zeros(0), np.zeros((rows.shape[1], 0))
     wide = len(rows) < rows.shape[1]
-    scatter, V = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
-    scatter, V = scatter[::-1], V[:, ::-1]
+    scatter, V = gram_eigen(rows.T if wide else rows)
     kept = min(limit, int((scatter > _SMALLEST_COMPONENT * scatter[0]).sum()))
     scatter, V = scatter[:kept], V[:, :kept]
-    return scatter, rows.T @ (V / np.sqrt(scatter)) if wide else np.ascontiguousarray(V)
+    return scatter, rows.T @ (V / np.sqrt(scatter)) if wide else V
 
 
 def _held_out_auc(r2: float, k: int, n: float, m: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, svd
@@ -50,7 +50,7 @@ class Spectrum:
         features = data.without_outputs()
         # Rounding occurred in the data as measured, so a large common offset counts, and so does the subtracted origin.
         lengths = np.hypot(features.column_lengths(), np.abs(origin) * np.sqrt(data.weight))
-        return decompose(features.root_about(origin), ROUNDING_SLACK * features.eps * lengths, eigen=eigen).spectrum
+        return decompose(features.root_about(origin), ROUNDING_SLACK * features.eps * lengths, eigen=eigen)[0]
 
     @property
     def rank(self) -> int:
@@ -66,29 +66,22 @@ class Spectrum:
         return float(self.lam[0]) if self.rank else 1.0
 
 
-class Decomposition(NamedTuple):
-    """A spectrum, the outputs ``U'Y`` in its coordinates, and the least-squares weights of minimum norm."""
-
-    spectrum: Spectrum
-    c: Matrix
-    w_hat: Matrix
-
-
 def decompose(
     root: Matrix, rounding: Vector, outputs: Matrix | None = None, eigen: Eigen | None = None
-) -> Decomposition:
-    """Return the spectrum of a root without directions that are rounding, and least squares on it.
+) -> tuple[Spectrum, Matrix, Matrix]:
+    """Return the spectrum of a root without directions that are rounding, ``U'Y`` for outputs Y, and least squares.
 
-    ``rounding`` is the bound on the rounding error of each column. A column that does not exceed it is constant and has
-    no weight. If the smallest singular value is at least 1e-3 of the largest, an eigenproblem is solved. Otherwise the
-    directions that rounding can explain are dropped first, for columns of unit length, so that a small feature next to
-    a large one is kept. This is the only rank tolerance.
+    The weights of least squares have minimum norm. ``rounding`` is the bound on the rounding error of each column. A
+    column that does not exceed it is constant and has no weight. If the smallest singular value is at least 1e-3 of
+    the largest, or all smaller ones are rounding, an eigenproblem is solved. Otherwise the directions that rounding can
+    explain are dropped first, for columns of unit length, so that a small feature next to a large one is kept. This is
+    the only rank tolerance.
     """
     Y = np.zeros((len(root), 0)) if outputs is None else outputs
     lengths = column_norms(root)
     varies = lengths > rounding
     R, limit = (root, rounding) if varies.all() else (root[:, varies], rounding[varies])
-    found, w = _by_square(R, Y, eigen or gram_eigen), None
+    found, w = _by_square(R, Y, limit, eigen or gram_eigen), None
     if found is None or found[0][-1] <= np.sqrt(limit @ limit):
         scale = lengths[varies]
         U, s, Vt = thin_svd(R / scale)
@@ -99,22 +92,30 @@ def decompose(
             w = (Vt.T @ ((U.T @ Y) / s[:, None])) / scale[:, None]
         else:
             R, Y = s[:, None] * Vt * scale, U.T @ Y
-            found = _by_square(R, Y, eigen or gram_eigen)
+            found = _by_square(R, Y, limit, eigen or gram_eigen)
         found = _by_svd(R, Y) if w is not None or found is None else found
     lam, V, c = found
     w = V @ (c / lam[:, None]) if w is None else w
     if not varies.all():
         V, w = _embed(V, varies), _embed(w, varies)
-    return Decomposition(Spectrum(lam, V, rounding), c, w)
+    return Spectrum(lam, V, rounding), c, w
 
 
-def _by_square(R: Matrix, Y: Matrix, eigen: Eigen) -> tuple[Vector, Matrix, Matrix] | None:
+def _by_square(R: Matrix, Y: Matrix, rounding: Vector, eigen: Eigen) -> tuple[Vector, Matrix, Matrix] | None:
     """Return lambda, V and U'Y from the eigenproblem of R'R, or of RR' if that is smaller; None if it loses digits."""
     is_short = len(R) < R.shape[1]
     squares, E = eigen(R.T if is_short else R)
-    if not squares.size or squares[-1] <= 0.0 or squares[-1] < GRAM_SPREAD**2 * squares[0]:
+    rank = int((squares > GRAM_SPREAD**2 * squares[:1]).sum())
+    if rank == 0 or (is_short and rank < len(squares)):
         return None
-    lam = np.sqrt(squares)
+    lam, E, rest = np.sqrt(squares[:rank]), E[:, :rank], E[:, rank:]
+    if rest.size:
+        # R has more digits than R'R: they make the rest orthogonal to E in the rows, and then E orthogonal to the rest.
+        rest = rest - (E / lam**2) @ (E.T @ (R.T @ (R @ rest)))
+        lengths = column_norms(R)  # a small column next to a large one may be mixed with rounding of the large one
+        if lengths.min() < GRAM_SPREAD * lengths.max() or (column_norms(R @ rest) > rounding @ np.abs(rest)).any():
+            return None
+        E = E - rest @ (rest.T @ E)
     if not is_short:
         return lam, E, (E.T @ (R.T @ Y)) / lam[:, None]
     V = R.T @ (E / lam)
@@ -175,8 +176,7 @@ def complete_spectrum(z: Spectrum, x: Spectrum) -> Spectrum:
     if z.rank == z.n_features or x.rank == 0:
         return z
     root = (x.lam / x.lam[0])[:, None] * x.V.T
-    rest = root - (root @ z.V) @ z.V.T
-    _, lam, Vt = thin_svd(rest)
+    _, lam, Vt = thin_svd(root - (root @ z.V) @ z.V.T)
     extra = Vt[lam > 64.0 * EPS64 * max(root.shape)].T
     extra = extra - z.V @ (z.V.T @ extra)  # repeat, because a short remainder is orthogonal to few digits only
     extra = extra / column_norms(extra)
@@ -214,8 +214,8 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
 
     >>> import numpy as np
     >>> X = np.array([[3.0, 4.0], [6.0, 8.0]])
-    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).second_moment().round(6)
-    array([[125.]])
+    >>> rotate_features(Moments.of(X), np.array([[0.6, 0.8]])).mean.round(6)
+    array([7.5])
     """
     d, root = features.n_features, features.root
     along = root[:, 1 : d + 1] @ directions.T

@@ -68,8 +68,9 @@ def new_head_weights(
     """
     w0 = np.asarray(w0, dtype=np.float64)
     if method == "bayes" and target is not None:
-        new = refit_head(source, target, w0, b0, alpha=alpha, cutoff=cutoff, error_roots=error_roots, eigen=eigen)
-        return NewHead(new.weights, new.bias, Changed(int(new.adaptation.n_kept.sum()), new.kept.size), new.adaptation)
+        bias = np.zeros(len(w0)) if b0 is None else np.asarray(b0, dtype=np.float64)
+        new = refit_head(source, target, w0, bias, alpha=alpha, cutoff=cutoff, error_roots=error_roots, eigen=eigen)
+        return NewHead(w0 + new.w_proj.T, bias, Changed(int(new.n_kept.sum()), new.removed.size), new)
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
     fit = fit_ols(_project_features(source, kept), fit_intercept=b0 is not None, eigen=eigen)
     weights, directions, adaptation = fit.w_hat, fit.x.V, None

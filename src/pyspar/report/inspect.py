@@ -163,7 +163,7 @@ def describe_increase(fitted: Any, adapted: Any, source: Moments, names: Sequenc
     a, D = adapted.adaptation_, adapted.n_features_in_
     units, V, energy = np.asarray(getattr(adapted, "units_", np.ones(D))), a.z.V, np.square(a.z.lam)
     before, after = (V.T @ (np.reshape(one.coef_, (-1, D))[k] * units) for one in (fitted, adapted))
-    keeping, removed = a.var[:, k] / a.n_target, a.removed[:, k]
+    keeping, removed = a.terms.var[:, k] / a.n_target, a.removed[:, k]
     changed = energy * np.square(before - after) / a.n_target
     shrunk = np.clip(1.0 - np.abs(after) / np.maximum(np.abs(before), TINY), 0.0, 1.0) * (before != 0.0)
     excess = np.maximum(keeping + changed - np.atleast_1d(a.sigma2)[k] / a.n_source, 0.0)

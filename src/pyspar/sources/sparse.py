@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pyspar.core.moments import EPS64, Block, Moments, check_rows, fold_block, gram_root, measured_eps
+from pyspar.core.moments import EPS64, Block, Moments, check_rows, fold_block, measured_eps, product_of, root_of_product
 
 BLOCK_BYTES = 64_000_000
 
@@ -41,7 +41,7 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None) -> Momen
                 dense = np.column_stack([np.ones(n), rows.toarray(), Y]) * sqrt_weight[:, None]
                 root = fold_block(dense[:0], dense)
             else:
-                root = gram_root(blocks, d, shift, exact=bool(eps.min() <= EPS64))[0]
+                root, _ = root_of_product(product_of(blocks(), d), shift, blocks if eps.min() <= EPS64 else None)
     except MemoryError:
         raise MemoryError(
             f"the summary of {n:,} sparse rows with {d:,} columns needs several arrays of {8e-9 * min(n, d) * d:,.2g} "

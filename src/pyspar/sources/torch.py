@@ -102,7 +102,7 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
         root = copy_to_numpy(torch.linalg.qr(rows, mode="r").R)
         root[0, 1:] += root[0, 0] * copy_to_numpy(shift)
     else:
-        root = root_of_product(copy_to_numpy(rows.T @ rows), copy_to_numpy(shift))
+        root, _ = root_of_product(copy_to_numpy(rows.T @ rows), copy_to_numpy(shift))
     weight = None if w is None else copy_to_numpy(w)
     return Moments.of_root(root, X.shape[1], len(X), weight, np.full(X.shape[1], eps))
 
