@@ -7,7 +7,7 @@ from pyspar import Moments, SpARRegressor
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar.sources.torch import eigen_on, moments_of_loader, moments_of_tensors  # noqa: E402
+from pyspar.sources.torch import eigen_on, moments_of_loader, moments_of_tensors, moments_on_device  # noqa: E402
 
 
 def test_tensors_give_the_fit_of_arrays(problem, in_memory, assert_same):
@@ -115,3 +115,28 @@ def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_
     monkeypatch.setattr("pyspar.estimators.base.eigen_on_device_of", lambda data: eigen)
     assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("collinear", [False, True])
+def test_the_product_of_a_gpu_has_the_moments_of_the_rows(collinear, weighted, monkeypatch):
+    """The function runs on any device. Several blocks are added, and collinear columns take the exact route."""
+    monkeypatch.setattr("pyspar.sources.torch._GPU_BLOCK_BYTES", 8 * 6 * 100)
+    torch.manual_seed(0)
+    X, Y = torch.randn(1000, 6) * torch.logspace(-2, 2, 6) + 30.0, torch.randn(1000, 2).double()
+    w = torch.rand(1000).double() + 0.1 if weighted else None
+    if collinear:
+        X[:, 3] = 2.0 * X[:, 1]
+    found = moments_on_device(X, Y, w, float(np.finfo(np.float32).eps)).root
+    expected = Moments.of(X.double().numpy(), Y.numpy(), None if w is None else w.numpy()).root
+    lengths = np.linalg.norm(expected, axis=0)
+    np.testing.assert_allclose(
+        found.T @ found / np.outer(lengths, lengths), expected.T @ expected / np.outer(lengths, lengths), atol=1e-11
+    )
+
+
+def test_a_block_with_nan_is_refused_on_its_device():
+    X = torch.randn(500, 3)
+    X[200, 1] = torch.nan
+    with pytest.raises(ValueError, match="NaN"):
+        moments_on_device(X, torch.randn(500, 1).double(), None, float(np.finfo(np.float32).eps))

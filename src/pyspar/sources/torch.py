@@ -91,20 +91,48 @@ class TensorSums:
 
 def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Moments:
     """Return the moments of a block of rows on its device: from a product, or by QR for float64 and for few rows."""
-    rows = torch.cat([torch.ones_like(Y[:, :1] if Y.shape[1] else X[:, :1].double()), X.double(), Y], dim=1)
-    if not bool(rows.isfinite().all()):
-        raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-    shift = rows[:1000, 1:].mean(dim=0)
-    rows[:, 1:] -= shift
-    if w is not None:
-        rows *= w.sqrt()[:, None]
-    if eps <= EPS64 or len(rows) <= rows.shape[1]:
-        root = copy_to_numpy(torch.linalg.qr(rows, mode="r").R)
-        root[0, 1:] += root[0, 0] * copy_to_numpy(shift)
+    d, shift = X.shape[1], torch.cat([X[:1000].double().mean(dim=0), Y[:1000].mean(dim=0)])
+    if eps <= EPS64 or len(X) <= len(shift):
+        border, features = _less_shift(X, Y, w, shift)
+        rows = torch.cat([border[:, :1], features, border[:, 1:]], dim=1)
+        root = torch.linalg.qr(rows, mode="r").R if bool(rows.isfinite().all()) else rows
+        root[0, 1:] += root[0, 0] * shift
     else:
-        root, _ = root_of_product(copy_to_numpy(rows.T @ rows), copy_to_numpy(shift))
+        # The features have a product of their own: with a column of ones it would take twice as long.
+        product = torch.zeros((1 + len(shift), 1 + len(shift)), dtype=torch.float64, device=X.device)
+        XX, border_columns = product[1 : d + 1, 1 : d + 1], [0, *range(d + 1, len(product))]
+        for rows in torch.split(torch.arange(len(X)), rows_per_block(d, _GPU_BLOCK_BYTES)):
+            part = slice(int(rows[0]), int(rows[-1]) + 1)
+            border, features = _less_shift(X[part], Y[part], None if w is None else w[part], shift)
+            XX.addmm_(features.T, features)
+            product[border_columns, 1 : d + 1] += border.T @ features
+            product[np.ix_(border_columns, border_columns)] += border.T @ border
+        product[1 : d + 1, border_columns] = product[border_columns, 1 : d + 1].T
+        root = _cholesky_root(product, shift)
+    if not bool(root.isfinite().all()):
+        raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
     weight = None if w is None else copy_to_numpy(w)
-    return Moments.of_root(root, X.shape[1], len(X), weight, np.full(X.shape[1], eps))
+    return Moments.of_root(copy_to_numpy(root), d, len(X), weight, np.full(d, eps))
+
+
+def _less_shift(X: Tensor, Y: Tensor, w: Tensor | None, shift: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the columns of ones and labels, and the features, in float64, minus the shift and times root weights."""
+    size = X.new_ones((len(X), 1), dtype=torch.float64) if w is None else w.sqrt()[:, None]
+    features, labels = X.double().sub_(shift[: X.shape[1]]), Y - shift[X.shape[1] :]
+    return torch.cat([size, labels * size], dim=1), features if w is None else features.mul_(size)
+
+
+def _cholesky_root(product: Tensor, shift: Tensor) -> Tensor:
+    """Return a root like ``root_of_product``, by Cholesky on the device if the scatter is well-conditioned there."""
+    weight, middle = product[0, 0], product[0, 1:] / product[0, 0]
+    scatter = product[1:, 1:] - torch.outer(product[0, 1:], middle)
+    lengths = scatter.diagonal().clamp(min=0.0).sqrt()
+    factor, failed = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
+    if bool(failed) or not bool(factor.diagonal().min() > 1e-3):  # collinear or constant columns, or NaN
+        return torch.as_tensor(root_of_product(copy_to_numpy(product), copy_to_numpy(shift))[0])
+    root = torch.zeros_like(product)
+    root[0, 0], root[0, 1:], root[1:, 1:] = weight.sqrt(), weight.sqrt() * (shift + middle), factor * lengths
+    return root
 
 
 def _check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor | None]:
