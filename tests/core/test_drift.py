@@ -311,7 +311,7 @@ def test_one_wrong_label_of_three_rarely_destroys_the_result():
     for _ in range(50):
         Z = rng.normal(size=(200, 3))
         truth = Z[:, 0] + 0.3 * rng.normal(size=200)
-        labels = truth[:3] + [0.0, 0.0, 100.0]
+        labels = truth[:3] + np.array([0.0, 0.0, 100.0])
         corrected = fit(Z, Z[:, 0], labels, smooth=True).correct(Z, Z[:, 0])[0]
         errors.append(np.sqrt(np.mean((corrected - truth)[3:] ** 2)))
     assert np.quantile(errors, [0.5, 0.9]) == pytest.approx([0.4, 0.8], rel=0.5)  # 12 and 22 without the limits

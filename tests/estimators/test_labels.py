@@ -27,7 +27,8 @@ def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
     rows = rows_to_label(model, Z, 10).rows
     rank = np.argsort(np.argsort(model.predict(Z)))
     assert sorted(rank[rows] // 12) == list(range(10))
-    assert np.ptp(rank[rows[:3]] // 12) >= 4  # the first rows are spread as well
+    assert len(set(np.diff(np.sort(rank[rows])).tolist())) == 1  # at equal distances
+    assert np.any(np.diff(rank[rows]) < 0)  # in random order, so that the first rows are a choice of fewer rows
 
 
 def test_every_row_is_equally_probable_by_quantiles():
@@ -41,7 +42,7 @@ def test_every_row_is_equally_probable_by_quantiles():
     ("options", "word"),
     [
         ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"),
-        ({"exclude": [120]}, "120"),
+        ({"exclude": [120]}, "120"), ({"exclude": np.ones(120, dtype=bool)}, "row positions"),
     ],
 )  # fmt: skip
 def test_invalid_arguments_are_refused(target, options, word):
@@ -76,3 +77,12 @@ def test_predictions_can_replace_the_model(target):
     np.testing.assert_array_equal(rows_to_label(model.predict(Z), Z, 6).rows, expected)
     with pytest.raises(ValueError, match="120"):
         rows_to_label(model.predict(Z)[:5], Z, 6)
+
+
+def test_several_outputs_are_sorted_by_their_standardised_sum(target):
+    model, Z = target
+    both = np.column_stack([model.predict(Z), 1e6 * Z[:, 1]])
+    choice = rows_to_label(both, Z, 4)
+    rank = np.argsort(np.argsort((both / both.std(axis=0)).sum(axis=1)))
+    assert sorted(rank[choice.rows] // 30) == [0, 1, 2, 3]
+    assert choice.reasons[0].count(", ") == 2  # two predictions, and the quantile
