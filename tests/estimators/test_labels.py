@@ -27,8 +27,7 @@ def test_each_interval_between_quantiles_of_the_prediction_has_one_row(target):
     rows = rows_to_label(model, Z, 10).rows
     rank = np.argsort(np.argsort(model.predict(Z)))
     assert sorted(rank[rows] // 12) == list(range(10))
-    assert len(set(np.diff(np.sort(rank[rows])).tolist())) == 1  # at equal distances
-    assert np.any(np.diff(rank[rows]) < 0)  # in random order, so that the first rows are a choice of fewer rows
+    assert np.ptp(rank[rows[:3]] // 12) >= 4  # the first rows are spread as well
 
 
 def test_every_row_is_equally_probable_by_quantiles():

@@ -69,10 +69,7 @@ class TargetDrift:
 
 @dataclass(frozen=True, repr=False)
 class LabelForecast(Forecast):
-    """The expected error of a corrected model on its target, for one output.
-
-    The intervals contain the error with probability 80 % and 95 % if the drift follows the model.
-    """
+    """The expected error of a corrected model on its target, for one output, if the drift follows its model."""
 
     variance: float = nan  # the part of the expected squared error from the uncertainty of the correction
     noise: float = nan  # the part from the noise of the labels
@@ -201,9 +198,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
             if name == new.chosen_:
                 new.model_, new.features_, new.drift_ = model, transformer, reports[0] if new._y_ndim == 1 else reports
-        shares = _posterior_shares(evidence)
-        new.candidates_ = {name: replace(one, weight=shares[name]) for name, one in candidates.items()}
-        new._parts = {name: fit for name, fit in fits.items() if shares[name] > 0.0}
+        prior = np.log([2.0] + [1.0] * (len(models) - 1))
+        log_shares = np.minimum(list(evidence.values()), 1e300) + prior  # infinite for an exact model
+        shares = np.exp(log_shares - log_shares.max())
+        shares[shares < MIN_SHARE * shares.sum()] = 0.0
+        weight = dict(zip(models, (shares / shares.sum()).tolist()))
+        new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
+        new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
         new._between = np.average(new._correct(rows)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
@@ -232,8 +233,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        It is a :class:`pyspar.estimators.correction.LabelForecast`, or a list with one per output if y had two
-        dimensions, None without labels.
+        It is a :class:`LabelForecast`, or if y had two dimensions a list of one per output, None without labels.
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
@@ -292,10 +292,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
 
 def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
-    """Check the number of labels, and return their weights (m, K): less than 1 if a label is far from all candidates.
-
-    Unknown labels are NaN and have the weight zero.
-    """
+    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from all candidates."""
     weights, is_known = np.zeros_like(labels), np.isfinite(labels)
     for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
         known = is_known[:, k]
@@ -349,15 +346,6 @@ def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tu
     return found, min(better, key=lambda name: found[name].rmse, default=first)
 
 
-def _posterior_shares(log_evidence: dict[str, float]) -> dict[str, float]:
-    """Return the posterior weights of the candidates. The first has twice the prior weight of another."""
-    prior = np.log([2.0] + [1.0] * (len(log_evidence) - 1))
-    values = np.minimum(list(log_evidence.values()), 1e300) + prior  # infinite for an exact model
-    shares = np.exp(values - values.max())
-    shares = np.where(shares < MIN_SHARE * shares.sum(), 0.0, shares)
-    return dict(zip(log_evidence, (shares / shares.sum()).tolist()))
-
-
 def fit_outputs(
     features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool = False, weights: Array | None = None
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
@@ -384,10 +372,7 @@ def fit_outputs(
 
 
 def forecast_error(drifts: Drift | list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
-    """Return the expected error on the target of a corrected model, or of several with their shares.
-
-    ``between`` is the variance between the models, which is a part of the uncertainty.
-    """
+    """Return the expected error of a corrected model, or of several with their shares and the variance between them."""
     parts = [(1.0, drifts)] if isinstance(drifts, Drift) else drifts
     draws = [mse[: round(share * len(mse))] for share, mse in ((share, drift.draw_mse()) for share, drift in parts)]
     ends = np.sqrt(np.quantile(np.concatenate(draws) + between, [0.025, 0.1, 0.9, 0.975])).tolist()

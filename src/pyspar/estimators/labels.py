@@ -32,7 +32,7 @@ READ_OPTIONS: dict[str, Any] = {"dtype": np.float64, "ensure_2d": False, "allow_
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
-    """Rows to label, in random order."""
+    """Rows to label, in an order whose first rows are also a choice of fewer rows."""
 
     rows: NDArray[np.intp]  # positions in the target
     reasons: tuple[str, ...]  # one for each row
@@ -47,8 +47,8 @@ class LabelChoice:
 def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_state: Any = 0) -> LabelChoice:
     """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
-    Of the rows sorted by prediction, those at equal distances from a random start are chosen. Every row is equally
-    probable, so the error on these rows is a fair estimate of the error on the target.
+    A random row of each of n intervals between quantiles of the prediction is chosen. Every row is equally probable, so
+    the error on these rows is a fair estimate of the error on the target.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from pyspar import rows_to_label
-    >>> X = np.arange(12.0)[:, None]
+    >>> X = np.arange(11.0)[:, None]
     >>> model = LinearRegression().fit(X, X[:, 0])
-    >>> sorted(rows_to_label(model, X, n=3).rows.tolist())
-    [2, 6, 10]
+    >>> rows_to_label(model, X, n=3).rows
+    array([4, 0, 8])
     """
     refuse_unread_tables(Z)
     m = count_rows(Z)
@@ -78,17 +78,31 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
     excluded = np.array(list(exclude) if isinstance(exclude, Iterable) else exclude)
     if excluded.size and (excluded.ndim != 1 or excluded.dtype.kind not in "iu" or not set(excluded) <= set(range(m))):
         raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, got {exclude!r}")
-    free = np.setdiff1d(np.arange(m), excluded)
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= len(free):
-        raise ValueError(f"n must be an integer from 1 to the {len(free)} rows that can be labelled, got {n!r}")
+    free = np.isin(np.arange(m), excluded, invert=True)
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= free.sum():
+        raise ValueError(f"n must be an integer from 1 to the {free.sum()} rows that can be labelled, got {n!r}")
     rng = check_random_state(random_state)
-    shuffled = rng.permutation(free)  # equal predictions are in random order
-    ordered = shuffled[np.argsort(value[shuffled], kind="stable")]
-    chosen = rng.permutation(ordered[(np.arange(n) * len(free) + rng.randint(len(free))) // n])
-    ranks = (np.argsort(np.argsort(value, kind="stable"), kind="stable") + 0.5) / m
+    order = rng.permutation(m)  # equal predictions are in random order
+    order = order[np.argsort(value[order], kind="stable")]
+    rank = dict(zip(order.tolist(), (np.arange(m) + 0.5) / m))
+    left, place, chosen = order[free[order]], (np.arange(free.sum()) + 0.5) / free.sum(), []
+    for step in _spread_order(int(n)):
+        nearest = int(np.argmin(np.abs(place - (step + rng.random_sample()) / n)))
+        chosen.append(int(left[nearest]))
+        left, place = np.delete(left, nearest), np.delete(place, nearest)
     values = (", ".join(map(format_number, prediction[i])) for i in chosen)
-    reasons = (f"prediction {of}, at the {ranks[i]:.0%} quantile of the target" for i, of in zip(chosen, values))
-    return LabelChoice(chosen, tuple(reasons))
+    reasons = (f"prediction {of}, at the {rank[i]:.0%} quantile of the target" for i, of in zip(chosen, values))
+    return LabelChoice(np.array(chosen), tuple(reasons))
+
+
+def _spread_order(n: int) -> list[int]:
+    """Return 0 to n - 1: the middle, then the middles of both halves, and so on."""
+    order, parts = [], [(0, n)]
+    for low, high in parts:  # which grows
+        if low < high:
+            order.append(middle := (low + high) // 2)
+            parts += [(low, middle), (middle + 1, high)]
+    return order
 
 
 def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Array, int]:
@@ -133,7 +147,7 @@ def _fill_unknown(y: Mapping[Any, Any], rows: int, name: str) -> Array:
 def check_index(Z: Any, y: Any) -> None:
     """Raise ValueError if rows and labels have a pandas index and disagree.
 
-    The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
+    The index 0, 1, ... agrees with every other index that is not a permutation of it.
     """
     index: Any = getattr(Z, "index", None)
     own: Any = getattr(y, "index", None)
@@ -270,4 +284,5 @@ def _encode_columns(Z: Any) -> Any:
         words = Z.select(~(select.numeric() | select.boolean() | select.temporal())).columns
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
     coded = Pipeline([("text", TextColumns()), ("encode", encode)])
-    return ColumnTransformer([("numbers", numbers, [*numeric]), ("words", coded, [*words])], sparse_threshold=0.0)
+    parts = [("numbers", numbers, [*numeric]), ("words", coded, [*words])]
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
