@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 
 from pyspar import TargetCorrection
-from pyspar.estimators.correction import compare_candidates
 
 PENALTIES = np.logspace(-3, 5, 17)
 
@@ -112,10 +111,9 @@ def mapped(case: Case) -> Answer:
 
 def choose(case: Case) -> Answer:
     """Choose between the trained model and mapped columns with the labels, without a correction."""
-    labels = np.full((len(case.Z), 1), np.nan)
-    labels[case.rows, 0] = case.labels
-    columns = {name: values[:, None] for name, values in _candidates(case).items()}
-    return Answer(_candidates(case)[compare_candidates(columns, labels, np.ones(len(labels)))[1]])
+    fitted = average_and_correct(case).fitted
+    assert fitted is not None
+    return Answer(_candidates(case)[fitted.chosen_])
 
 
 def average_and_correct(case: Case) -> Answer:

@@ -1,5 +1,6 @@
 """The drift: a dense average over all models with plain numpy, invariances and limits."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -25,6 +26,10 @@ def fit_rows(Z, f, y, **options):
 
 
 fit = fit_rows
+
+
+def without_limits(drift):
+    return replace(drift, supported=(-np.inf, np.inf), labels=(-np.inf, np.inf))
 
 
 def prior_weight(*ratios):
@@ -64,7 +69,7 @@ def test_the_average_over_models_is_the_dense_one(n, d, smooth):
     Z, f, y = make_rows(n=n, d=d)
     drift = fit(Z, f, y, smooth=smooth)
     mean, scale, changed = average_densely(Z, f, y, smooth)
-    np.testing.assert_allclose(drift.correct(Z, f)[0] - f, mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(without_limits(drift).correct(Z, f)[0] - f, mean, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(drift.correct(Z, f)[1], scale, rtol=1e-8)
     assert drift.probability[0] == pytest.approx(changed, abs=1e-9)
     assert drift.expected_variance() + drift.noise2 == pytest.approx(np.mean(scale**2))
@@ -250,18 +255,66 @@ def test_a_smooth_drift_learns_a_nonlinear_function():
 
 
 def test_a_linear_drift_costs_little_if_it_may_be_smooth():
-    """The error on labels with noise 1; the least-squares fit of 7 numbers to 30 labels has about 1.15."""
+    """The error on labels with noise 1; the least-squares fit of 7 numbers to 30 labels has about 1.15.
+
+    The limits cost more than the smooth function: here the model of the drift is right, also where it is extrapolated.
+    """
     rng = np.random.default_rng(0)
-    errors = {False: [], True: []}
+    errors = {"linear": [], "smooth": [], "limited": []}
     for _ in range(30):
         Z = rng.normal(size=(500, 5))
         f = Z @ rng.normal(size=5)
         truth = f + Z @ rng.normal(size=5) + 1.0
         y = truth[:30] + rng.normal(size=30)
-        for smooth, found in errors.items():
-            found.append(np.mean((fit(Z, f, y, smooth=smooth).correct(Z, f)[0][30:] - truth[30:]) ** 2) + 1.0)
-    linear, smooth = (np.sqrt(np.mean(found)) for found in errors.values())
+        smooth = fit(Z, f, y, smooth=True)
+        for name, drift in (("linear", fit(Z, f, y)), ("smooth", without_limits(smooth)), ("limited", smooth)):
+            errors[name].append(np.mean((drift.correct(Z, f)[0][30:] - truth[30:]) ** 2) + 1.0)
+    linear, smooth, limited = (np.sqrt(np.mean(found)) for found in errors.values())
     assert 1.1 < linear < smooth < 1.05 * linear
+    assert limited < 1.04 * smooth
+
+
+def test_a_correction_is_extrapolated_only_as_far_as_it_is_certain():
+    """The limits written out for each row, from the posterior mean and its standard deviation."""
+    Z, f, y = make_rows()
+    drift = fit(Z, f, y, smooth=True)
+    mean, scale = without_limits(drift).correct(Z, f)
+    std, moves, residual = np.sqrt(scale**2 - drift.noise2), mean - f, y - f[:12]
+    second = np.sort(np.abs(residual))[-2]
+    expected = []
+    for move, prediction, error in zip(moves, f, std, strict=True):
+        edge = min(max(move, moves[:12].min(), -second), moves[:12].max(), second)
+        move = edge + (move - edge) * max(0.0, 1.0 - error**2 / (move - edge) ** 2) if move != edge else move
+        edge = min(max(prediction + move, min(y.min(), prediction)), max(y.max(), prediction))
+        excess = prediction + move - edge
+        expected.append(edge + excess * max(0.0, 1.0 - error**2 / excess**2) if excess else edge)
+    corrected = drift.correct(Z, f)[0]
+    np.testing.assert_allclose(corrected, expected)
+    assert (corrected != mean).sum() > 3
+
+
+def test_a_drift_without_noise_is_extrapolated():
+    """Labels in the lower half of a column, and a linear drift almost without noise: the limits leave most of it."""
+    rng = np.random.default_rng(0)
+    Z = np.sort(rng.normal(size=(60, 1)), axis=0)
+    f = np.zeros(60)
+    truth = 10.0 + 5.0 * Z[:, 0]
+    drift = fit(Z, f, truth[:30] + 0.01 * rng.normal(size=30), smooth=True)
+    limited, mean = drift.correct(Z, f)[0], without_limits(drift).correct(Z, f)[0]
+    assert np.abs(limited - mean)[30:].max() < 0.25 * (truth[-1] - truth[29])
+
+
+def test_one_wrong_label_of_three_rarely_destroys_the_result():
+    """With three labels, the noise has one degree of freedom, so that no test can find the wrong one."""
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(50):
+        Z = rng.normal(size=(200, 3))
+        truth = Z[:, 0] + 0.3 * rng.normal(size=200)
+        labels = truth[:3] + np.array([0.0, 0.0, 100.0])
+        corrected = fit(Z, Z[:, 0], labels, smooth=True).correct(Z, Z[:, 0])[0]
+        errors.append(np.sqrt(np.mean((corrected - truth)[3:] ** 2)))
+    assert np.quantile(errors, [0.5, 0.9]) == pytest.approx([0.4, 0.8], rel=0.5)  # 12 and 22 without the limits
 
 
 def test_smooth_features_know_what_labelled_rows_leave_unknown():

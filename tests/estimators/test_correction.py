@@ -59,7 +59,7 @@ def test_an_unfitted_or_unsuitable_model_is_refused(shifted):
         (lambda y: y[:150], ["200", "150", "position"]),
         (lambda y: {3: 1.0, 200: 2.0, "a": 1.0}, ["200", "'a'", "199"]),
         (lambda y: np.where(np.arange(200) == 5, np.inf, y), ["infinity"]),
-        (lambda y: np.column_stack([y, y]), ["1 output", "2"]),
+        (lambda y: np.column_stack([y, y]), ["'model': 1", "2"]),
         (lambda y: ["a"] * 200, ["numbers"]),
         (lambda y: None, ["None"]),
     ],
@@ -198,7 +198,7 @@ def test_candidates_that_disagree_in_shape_change_nothing(shifted):
     fixed = TargetCorrection(model).fit(Z, hide(y, 10))
     before = fixed.predict(Z)
     fixed.model = {"trained": model, "two": Scaled(1.0, outputs=2)}
-    with pytest.raises(ValueError, match=r"same number of outputs, got .'trained': 1, 'two': 2"):
+    with pytest.raises(ValueError, match=r"'trained': 1, 'two': 2"):
         fixed.fit(Z, hide(y, 10))
     np.testing.assert_array_equal(fixed.predict(Z), before)
     with pytest.raises(ValueError, match="empty"):
@@ -335,11 +335,10 @@ def test_columns_of_odd_types_are_encoded_or_left_out(column):
     assert np.abs(fixed.predict(frame) - frame["a"] - 1.0).max() < 0.5
 
 
-@pytest.mark.parametrize("column", [[[1], [2]] * 20, np.arange(40) * 1j], ids=["lists", "complex"])
-def test_a_column_that_cannot_be_encoded_is_named(column):
-    frame = pd.DataFrame({"a": np.arange(40.0), "kk": column})
-    with pytest.raises((TypeError, ValueError), match="'kk'"):
-        TargetCorrection(FirstColumn()).fit(frame, np.arange(40.0) + 1.0)
+def test_a_repeated_column_is_named():
+    frame = pd.DataFrame(np.ones((40, 2)), columns=["kk", "kk"])
+    with pytest.raises(ValueError, match="'kk'"):
+        TargetCorrection(FirstColumn()).fit(frame, np.arange(40.0))
 
 
 def test_missing_labels_may_be_NA_and_labels_must_not_be_durations(shifted):

@@ -41,7 +41,7 @@ def test_every_row_is_equally_probable_by_quantiles():
     ("options", "word"),
     [
         ({"n": 0}, "n must"), ({"n": 121}, "120"), ({"n": True}, "True"),
-        ({"exclude": [120]}, "120"),
+        ({"exclude": [120]}, "120"), ({"exclude": np.ones(120, dtype=bool)}, "row positions"),
     ],
 )  # fmt: skip
 def test_invalid_arguments_are_refused(target, options, word):
@@ -76,3 +76,12 @@ def test_predictions_can_replace_the_model(target):
     np.testing.assert_array_equal(rows_to_label(model.predict(Z), Z, 6).rows, expected)
     with pytest.raises(ValueError, match="120"):
         rows_to_label(model.predict(Z)[:5], Z, 6)
+
+
+def test_several_outputs_are_sorted_by_their_standardised_sum(target):
+    model, Z = target
+    both = np.column_stack([model.predict(Z), 1e6 * Z[:, 1]])
+    choice = rows_to_label(both, Z, 4)
+    rank = np.argsort(np.argsort((both / both.std(axis=0)).sum(axis=1)))
+    assert sorted(rank[choice.rows] // 30) == [0, 1, 2, 3]
+    assert choice.reasons[0].count(", ") == 2  # two predictions, and the quantile

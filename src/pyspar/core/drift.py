@@ -1,32 +1,24 @@
 r"""The drift of a model: what a few labels of the target say about its errors, and how to correct them.
 
-**Model.** Of the rows z of a target, n have labels y. The residuals of a fitted model f are
+The residuals of a fitted model f at rows z of a target are modelled as
 
 .. math:: y - f(z) = \text{offset} + \text{slope} \cdot q(z) + g(z) + \text{noise}
 
 where q is the prediction, standardised by the target, and g is a function of the features. All are unknown, normal and
-independent, so the residuals r have the covariance
+independent, so the residuals r of n labelled rows have the covariance
 
 .. math:: s^2 C, \qquad C = \alpha\, 1 1^\top + \beta\, q q^\top + \delta\, G + W^{-1}.
 
 With x, the features standardised by the target and divided by the root of their number, G is :math:`x^\top x'` if g is
-linear, and :math:`(x^\top x' + \exp(-|x - x'|^2 / 2)) / 2` if g is any smooth function. The mean variance of each
-component is 1, so alpha, beta and delta are the sizes of offset, slope and function relative to the noise s^2.
-
-**Average.** Nobody knows the sizes. Each takes all values in ``RATIOS``, which gives 343 models. A size has the
-prior weight 1 / sqrt(1 + size), since large drifts are rarer, except that no drift at all has the probability
-``NO_DRIFT``. With the prior 1 / s^2 for the noise, a model has the evidence
+linear, and :math:`(x^\top x' + \exp(-|x - x'|^2 / 2)) / 2` if g is any smooth function. W are counts and weights of the
+labels (``weigh_labels``). The mean variance of each component is 1, so alpha, beta and delta are the sizes of offset,
+slope and function relative to the noise s^2. Each takes all values in ``RATIOS``, which gives 343 models. With the
+prior 1 / s^2 for the noise, a model has the evidence
 
 .. math:: p(r) \propto |C|^{-1/2} (r^\top C^{-1} r)^{-n/2}.
 
-The correction is the posterior mean of the drift, averaged over all models by prior times evidence. Nothing is tuned.
-The total weight of the models with a drift is the probability that the relation has changed. The rows are expressed in
-the directions in which the labelled rows vary, so one decomposition serves all models; outside these directions the
-drift keeps its prior: mean zero, variance delta s^2.
-
-**Labels that do not fit.** W is diagonal: the count of a label (its ``sample_weight``, which equals so many copies)
-times a weight, 1 unless the label is too far from the others (``weigh_labels``). Its influence then falls with its
-distance, so that one wrong label cannot determine the correction, and no label is dropped.
+The correction is the posterior mean of the drift, averaged over all models by prior times evidence, with limits for
+rows unlike the labelled ones (``Drift.correct``).
 """
 
 from __future__ import annotations
@@ -43,24 +35,17 @@ from scipy.stats import t as student
 
 Array: TypeAlias = NDArray[np.float64]
 
+# The variances of a component relative to the noise. Large drifts are rarer: a size has the weight 1 / sqrt(1 + size).
 RATIOS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
-"""The variances of a component relative to the noise, from none to so large that many labels are not shrunk."""
-NO_DRIFT = 1.0 / 3.0
-"""The prior probability that nothing has changed."""
-MIN_LABELS = 3
-"""With fewer labels, offset, slope and noise cannot be distinguished."""
-FAR_LEVEL = 1e-3
-"""A label has less weight if a test at this level, for all labels together, says that it is too far from the others."""
-MIN_KURTOSIS = 6.0
-"""Residuals are assumed to have at least the tails of a Laplace distribution when the error is forecast."""
-MAX_CENTRES, SOME_CENTRES = 600, 300
-"""Up to 600 labelled rows are all centres of the smooth function; of more, 300 are, so that a fit takes seconds."""
-
-_NO_SPREAD = 1e-9  # relative to the largest value: a column with a smaller spread is constant up to rounding
+NO_DRIFT = 1.0 / 3.0  # the prior probability that nothing has changed
+MIN_LABELS = 3  # with fewer, offset, slope and noise cannot be distinguished
+FAR_LEVEL = 1e-3  # of the test, for all labels together, that gives less weight to a label far from the others
+MIN_KURTOSIS = 6.0  # forecasts assume that residuals have at least the tails of a Laplace distribution
+MAX_CENTRES, SOME_CENTRES = 600, 300  # of more than 600 labelled rows, 300 are centres of the smooth function
+_NO_SPREAD = 1e-9  # relative to the largest value: a smaller spread of a column is rounding error
 _ROUNDING = 1e-12  # relative to the largest label: a smaller residual is zero up to rounding
 _DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
-_BLOCK_ROWS = 4096
-_DRAWS = 2000
+_BLOCK_ROWS, _DRAWS = 4096, 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +92,7 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """The posterior of the drift of one output: a Student t distribution of offset, slope and weights of the features.
-
-    It also summarises the target rows, for the expected error.
-    """
+    """The posterior of the drift of one output: a Student t distribution of offset, slope and weights of features."""
 
     coordinates: Coordinates
     directions: Array  # orthonormal directions in which the labelled rows vary, of shape (F, r)
@@ -127,14 +109,23 @@ class Drift:
     moment: Array  # the mean over the target of h h', for h = (1, q, features along the directions)
     outside_moment: float  # the mean over the target of the variance outside the directions
     rows: float  # the number of target rows, by their counts
+    supported: tuple[float, float]  # the range of corrections that need no extrapolation; infinite for a linear drift
+    labels: tuple[float, float]  # the range of the labels; infinite for a linear drift
 
     def correct(self, features: Array, prediction: Array) -> tuple[Array, Array]:
-        """Return the corrected predictions of rows, and the scale of the Student t distribution of their labels."""
-        corrected, error2 = np.empty(len(prediction)), np.empty(len(prediction))
+        """Return the corrected predictions of rows, and the scale of the Student t distribution of their labels.
+
+        A smooth drift is extrapolated with caution: the part of a correction outside the supported range, and then the
+        part that moves a prediction outside the range of the labels, is shrunk to what its standard deviation permits.
+        """
+        moves, error2 = np.empty(len(prediction)), np.empty(len(prediction))
         for at, basis, outside in self._blocks(features, prediction):
-            corrected[at] = prediction[at] + basis @ self.mean
+            moves[at] = basis @ self.mean
             error2[at] = np.einsum("ij,ij->i", basis @ self.covariance, basis) + self.outside_variance * outside
-        return corrected, np.sqrt(np.maximum(error2, 0.0) + self.noise2)
+        std, (low, high) = np.sqrt(np.maximum(error2, 0.0)), self.labels
+        corrected = prediction + _reduce_outside(moves, *self.supported, std)
+        corrected = _reduce_outside(corrected, np.minimum(prediction, low), np.maximum(prediction, high), std)
+        return corrected, np.sqrt(np.square(std) + self.noise2)
 
     def quantile(self, level: float) -> float:
         """Return the half width of a central interval with this probability, in units of the scale."""
@@ -158,26 +149,14 @@ class Drift:
             outside_moment += float(share @ outside)
         return replace(self, moment=moment, outside_moment=outside_moment, rows=total)
 
-    def in_unit(self, unit: float) -> Drift:
-        """Return the posterior for labels and predictions that are multiplied by a factor."""
-        return replace(
-            self, mean=self.mean * unit, covariance=self.covariance * unit**2, noise2=self.noise2 * unit**2,
-            outside_variance=self.outside_variance * unit**2,
-            log_evidence=self.log_evidence - self.degrees * float(np.log(unit)),
-        )  # fmt: skip
-
     def expected_variance(self) -> float:
         """Return the mean over the target of the squared uncertainty of the correction, without noise."""
-        known = float(np.einsum("ij,ij->", self.covariance, self.moment))
-        return max(known, 0.0) + self.outside_variance * self.outside_moment
+        return max(float((self.covariance * self.moment).sum()), 0.0) + self.outside_variance * self.outside_moment
 
     def draw_mse(self) -> Array:
-        """Draw the mean squared error of the corrected model on the target.
-
-        The mean of n squares with kurtosis k varies like a chi-squared variable with 2 n / (k - 1) degrees of freedom.
-        """
+        """Draw the mean squared error of the corrected model on the target."""
         rng = np.random.default_rng(0)
-        share = 2.0 / (self.kurtosis - 1.0)
+        share = 2.0 / (self.kurtosis - 1.0)  # n squares vary like a chi-squared variable with n * share degrees
         factor = self.degrees * share / rng.chisquare(self.degrees * share, _DRAWS)
         # A quadratic form in normal variables depends on its eigenvalues only, so the draws have no order or unit.
         values, vectors = np.linalg.eigh(self.covariance)
@@ -198,14 +177,12 @@ class Drift:
 
 def fit_drift(
     features: Array, prediction: Array, labels: Array, *, target_features: Array, target_prediction: Array,
-    counts: Array | None = None, target_counts: Array | None = None, smooth: bool = False,
-    label_weights: Array | None = None,
+    counts: Array | None = None, target_counts: Array | None = None, smooth: bool = False, label_weights: Any = None,
 ) -> Drift:  # fmt: skip
     """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
 
-    The target rows usually include the labelled rows. A count of 2 stands for two equal rows. With ``smooth`` the drift
-    may be any smooth function of the features; by default it is linear in them. ``label_weights`` are those of
-    ``weigh_labels`` by default. With the same ones, the evidence of different predictions can be compared.
+    A count of 2 stands for two equal rows. With ``smooth`` the drift may be any smooth function of the features; by
+    default it is linear. The evidence of different predictions can be compared if ``label_weights`` are the same.
     """
     counts = np.ones(len(labels)) if counts is None else counts
     target_counts = np.ones(len(target_prediction)) if target_counts is None else target_counts
@@ -218,26 +195,49 @@ def fit_drift(
     label_weights = weigh_labels(residual, counts) if label_weights is None else label_weights
     total = float(counts @ label_weights)
     precision = np.sqrt(counts * label_weights)
-    directions = _directions(rows * precision[:, None])
+    # Outside the directions in which the labelled rows vary, the drift keeps its prior: mean zero, variance delta s^2.
+    _, lam, transposed = np.linalg.svd(rows * precision[:, None], full_matrices=False)
+    directions = transposed[lam > 1e-7 * lam.max(initial=0.0)].T
     along = rows @ directions
     average = _average(along * precision[:, None], line * precision[:, None], residual * precision, total)
-    left = np.sqrt(label_weights) * (residual - np.hstack([line, along]) @ average["mean"])
+    moves = np.hstack([line, along]) @ average["mean"]
+    left = np.sqrt(label_weights) * (residual - moves)
+    left2 = np.where(np.abs(left) > _NO_SPREAD, np.square(left), 0.0)
+    kurtosis = max(MIN_KURTOSIS, counts.sum() * (counts @ left2**2) / ((counts @ left2) ** 2 or 1.0))
+    average["mean"] *= unit
+    for square in ("covariance", "outside_variance", "noise2"):
+        average[square] *= unit**2
+    average["log_evidence"] -= total * float(np.log(unit))
     drift = Drift(
         at, directions, **average, n_labels=float(counts.sum()), degrees=total, label_weights=label_weights,
-        kurtosis=max(MIN_KURTOSIS, _kurtosis(left, counts)), moment=np.empty(0), outside_moment=0.0, rows=0.0,
+        kurtosis=kurtosis, moment=np.empty(0), outside_moment=0.0, rows=0.0,
+        supported=_support(moves * unit, residual * unit, counts) if smooth else (-np.inf, np.inf),
+        labels=(float(labels.min()), float(labels.max())) if smooth else (-np.inf, np.inf),
     )  # fmt: skip
-    drift = drift.in_unit(unit)
     return drift.on(target_features, target_prediction, target_counts)
+
+
+def _support(moves: Array, residual: Array, counts: Array) -> tuple[float, float]:
+    """Return the range of the corrections of labelled rows, up to the second largest residual: one may be wrong."""
+    order = np.argsort(-np.abs(residual), kind="stable")
+    second = abs(residual[order][np.searchsorted(np.cumsum(counts[order[:-1]]), 2.0)])
+    low, high = np.clip([moves.min(), moves.max()], -second, second).tolist()
+    return low, high
+
+
+def _reduce_outside(values: Array, low: Any, high: Any, std: Array) -> Array:
+    """Return values whose distance e from the interval [low, high] becomes e max(0, 1 - std^2 / e^2)."""
+    inside = np.clip(values, low, high)
+    outside = values - inside
+    return inside + outside * np.maximum(1.0 - np.square(std / np.where(outside == 0.0, 1.0, outside)), 0.0)
 
 
 def weigh_labels(residual: Array, counts: Array) -> Array:
     """Return the weights of labels: 1, or (c / t)^4 for a label that is too far from the others.
 
     t is the t statistic of one residual against all others, and c its critical value at ``FAR_LEVEL`` for all labels
-    together: 7 for ten labels. So a label at c counts fully, and one at 100 c changes neither the correction nor the
-    noise. The farthest label is tested first, and the next one only if it was too far, with the new weight of the
-    first. Several labels that agree are a drift and keep their weights. Equal residuals have equal weights, so that
-    counts equal copies.
+    together: 7 for ten labels. The farthest label is tested first, and the next one only if it was too far. Several
+    labels that agree are a drift and keep their weights. Equal residuals have equal weights: counts equal copies.
 
     >>> weigh_labels(np.array([0.1, -0.2, 0.3, -0.1, 10.0]), np.ones(5)).round(2)
     array([1.  , 1.  , 1.  , 1.  , 0.09])
@@ -263,77 +263,45 @@ def weigh_labels(residual: Array, counts: Array) -> Array:
 def _average(along: Array, line: Array, residual: Array, n: float) -> dict[str, Any]:
     """Average the posterior over all models; return fields of ``Drift``. The columns of ``along`` are orthogonal.
 
-    Offset and slope are integrated out for each size of the function, so that only 2 x 2 matrices are inverted.
+    Offset and slope theta are integrated out for each size of the function, so that only 2 x 2 matrices are inverted.
+    Arrays have an axis j for the size of the function, and an axis m for the pair of sizes of offset and slope.
     """
     ratios, lam2 = np.array(RATIOS), np.square(along).sum(axis=0)
     pairs = np.column_stack([values.ravel() for values in np.meshgrid(ratios, ratios, indexing="ij")])
     root, length2 = np.sqrt(pairs), float(residual @ residual)
     overlap, target = along.T @ line, along.T @ residual
-    log_evidence, noise2, theta, spread = [], [], [], []
-    for delta in RATIOS:
-        gain = delta / (1.0 + delta * lam2)
-        gram = line.T @ line - (overlap.T * gain) @ overlap
-        product = line.T @ residual - (overlap.T * gain) @ target
-        inner = np.eye(2) + root[:, :, None] * gram * root[:, None, :]
-        covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
-        misfit = length2 - gain @ np.square(target) - np.einsum("mij,i,j->m", covariance, product, product)
-        misfit = np.maximum(misfit, np.finfo(float).eps * length2)
-        volume = np.log1p(delta * lam2).sum() + np.linalg.slogdet(inner)[1]
-        with np.errstate(divide="ignore"):
-            log_evidence.append(-0.5 * (volume + n * np.log(misfit)))
-        noise2.append(misfit / n)
-        theta.append(covariance @ product)
-        spread.append(covariance)
-    probability, total = _posterior(np.array(log_evidence), pairs)
-    mean, second = np.zeros(2 + len(lam2)), np.zeros((2 + len(lam2), 2 + len(lam2)))
-    outside = noise = 0.0
-    for j, delta in enumerate(RATIOS):
-        share, gain = probability[j] * noise2[j], delta / (1.0 + delta * lam2)
-        # Given offset and slope theta, the weights have the mean gain * (target - overlap theta).
-        map_theta = np.vstack([np.eye(2), -gain[:, None] * overlap])
-        means = theta[j] @ map_theta.T + np.concatenate([[0.0, 0.0], gain * target])
-        mean += probability[j] @ means
-        second += map_theta @ np.einsum("m,mij->ij", share, spread[j]) @ map_theta.T
-        second += (means * probability[j][:, None]).T @ means
-        second[2:, 2:][np.diag_indices(len(lam2))] += float(share.sum()) * gain
-        outside += float(share.sum()) * delta
-        noise += float(share.sum())
-    no_line = [float(probability[:, pairs[:, k] == 0.0].sum()) for k in (0, 1)]
-    zero = np.array([probability[0, 0], *no_line, float(probability[0].sum())])
-    return {
-        "mean": mean, "covariance": second - np.outer(mean, mean), "outside_variance": outside, "noise2": noise,
-        "probability": np.clip(1.0 - zero, 0.0, 1.0), "log_evidence": total,
-    }  # fmt: skip
-
-
-def _posterior(log_evidence: Array, pairs: Array) -> tuple[Array, float]:
-    """Return the probability of each model, and the logarithm of the evidence of all models together.
-
-    The models are sizes of the function (rows) and pairs of sizes of offset and slope (columns).
-    """
-    log_prior = -0.5 * (np.log1p(np.array(RATIOS))[:, None] + np.log1p(pairs).sum(axis=1))
+    gain = ratios[:, None] / (1.0 + ratios[:, None] * lam2)
+    gram = line.T @ line - np.einsum("ra,jr,rb->jab", overlap, gain, overlap)
+    product = line.T @ residual - (gain * target) @ overlap
+    inner = np.eye(2) + root[:, :, None] * gram[:, None] * root[:, None, :]
+    covariance = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+    theta = np.einsum("jmab,jb->jma", covariance, product)
+    misfit = length2 - (gain @ np.square(target))[:, None] - np.einsum("jma,ja->jm", theta, product)
+    misfit = np.maximum(misfit, np.finfo(float).eps * length2)
+    volume = np.log1p(ratios[:, None] * lam2).sum(axis=1)[:, None] + np.linalg.slogdet(inner)[1]
+    log_prior = -0.5 * (np.log1p(ratios)[:, None] + np.log1p(pairs).sum(axis=1))
     log_prior[0, 0] = logsumexp(log_prior.ravel()[1:]) + np.log(NO_DRIFT / (1.0 - NO_DRIFT))
-    if np.isposinf(log_evidence).any():  # all residuals are zero: the model without drift predicts all labels
-        return np.where(np.arange(log_prior.size).reshape(log_prior.shape) == 0, 1.0, 0.0), np.inf
-    log_posterior = log_evidence + log_prior - logsumexp(log_prior)
-    total = float(logsumexp(log_posterior))
-    return np.exp(log_posterior - total), total
+    if length2 > 0.0:
+        log_posterior = log_prior - logsumexp(log_prior) - 0.5 * (volume + n * np.log(misfit))
+        log_evidence = float(logsumexp(log_posterior))
+        probability = np.exp(log_posterior - log_evidence)
+    else:  # the model without drift predicts all labels
+        probability, log_evidence = np.zeros_like(misfit), np.inf
+        probability[0, 0] = 1.0
 
-
-def _directions(rows: Array) -> Array:
-    """Return orthonormal directions (F, r) of rows, without those along which the rows are zero up to rounding."""
-    if len(rows) < rows.shape[1]:
-        _, lam, transposed = np.linalg.svd(rows, full_matrices=False)
-        directions = transposed.T
-    else:  # the square has no more columns, and is much faster for many rows
-        lam2, directions = np.linalg.eigh(rows.T @ rows)
-        lam = np.sqrt(np.maximum(lam2, 0.0))
-    return np.asarray(directions[:, lam > 1e-7 * max(lam, default=0.0)])
-
-
-def _kurtosis(residual: Array, counts: Array) -> float:
-    """Return the kurtosis of residuals in units of the largest, at most their number."""
-    residual = np.where(np.abs(residual) > _NO_SPREAD, residual, 0.0)
-    total = float(counts.sum())
-    square = counts @ np.square(residual) / total
-    return min(float(counts @ residual**4 / total / square**2), total) if square > 0.0 else 0.0
+    # Given theta, the weights of the features have the mean gain * (target - overlap theta).
+    share = probability * misfit / n
+    maps = np.concatenate([np.broadcast_to(np.eye(2), gram.shape), -gain[:, :, None] * overlap], axis=1)
+    means = np.einsum("jma,jra->jmr", theta, maps)
+    means[..., 2:] += (gain * target)[:, None]
+    means, weights = means.reshape(probability.size, -1), probability.reshape(-1, 1)
+    mean = (means * weights).sum(axis=0)
+    second = (means * weights).T @ means
+    second += sum(m @ s @ m.T for m, s in zip(maps, np.einsum("jm,jmab->jab", share, covariance)))
+    second[2:, 2:] += np.diag(share.sum(axis=1) @ gain)
+    zero = [probability[0, 0], *(probability[:, pairs[:, k] == 0.0].sum() for k in (0, 1)), probability[0].sum()]
+    outside, noise2 = float(share.sum(axis=1) @ ratios), float(share.sum())
+    return {
+        "mean": mean, "covariance": second - np.outer(mean, mean), "outside_variance": outside, "noise2": noise2,
+        "probability": np.clip(1.0 - np.array(zero), 0.0, 1.0), "log_evidence": log_evidence,
+    }  # fmt: skip

@@ -1,13 +1,13 @@
 """TargetCorrection: correct fitted regressors with a few labels of the target, and average them by their evidence.
 
-:mod:`pyspar.core.drift` is the model of the residuals. This file fits it for each candidate and output, weighs the
-candidates, predicts with their average, and describes the drift. :mod:`pyspar.estimators.labels` reads labels and rows.
+The residuals of the labelled rows determine a drift for each candidate and output (``fit_drift`` of
+:mod:`pyspar.core.drift`). A prediction is that of the model plus the drift, averaged over candidates by their evidence.
+:mod:`pyspar.estimators.labels` reads labels, predictions and features.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, Self
@@ -21,10 +21,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import check_weights
-from pyspar.errors import collect_warnings, warn
+from pyspar.errors import warn
 from pyspar.estimators.labels import (
     check_index,
-    check_model,
     compute_features,
     fit_features,
     is_frame,
@@ -36,11 +35,8 @@ from pyspar.estimators.validation import check_choice, check_level
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
-MIN_WEIGHT = 1e-4
-"""A warning names a label whose weight is smaller. Right labels of real targets have such a weight in fewer than 1 of
-1,000 draws."""
-MIN_SHARE = 1e-3
-"""A candidate with a smaller posterior weight is left out."""
+MIN_WEIGHT = 1e-4  # a warning names a label with less; of right labels, fewer than 1 in 1,000 draws have it
+MIN_SHARE = 1e-3  # a candidate with a smaller posterior weight is left out
 
 
 @dataclass(frozen=True)
@@ -64,23 +60,16 @@ class TargetDrift:
     label_weights: dict[int, float]  # of rows whose label is too far from the others to count fully
 
     def __repr__(self) -> str:
-        lines = [f"drift from {self.n_labels:g} labels (relation changed: probability {self.probability:.2f})"]
-        for name in ("offset", "slope", "weights"):
-            part: DriftPart = getattr(self, name)
-            low, high = (format_number(end) for end in part.interval)
-            lines.append(
-                f"  {name:<8}{format_number(part.size):>9}  (90 %: {low} to {high}), probability {part.probability:.2f}"
-            )
-        return "\n".join(lines)
+        text = f"drift from {self.n_labels:g} labels (relation changed: probability {self.probability:.2f})"
+        for name, part in (("offset", self.offset), ("slope", self.slope), ("weights", self.weights)):
+            size, low, high = map(format_number, (part.size, *part.interval))
+            text += f"\n  {name:<8}{size:>9}  (90 %: {low} to {high}), probability {part.probability:.2f}"
+        return text
 
 
 @dataclass(frozen=True, repr=False)
 class LabelForecast(Forecast):
-    """The expected error of a corrected model on its target, for one output.
-
-    The intervals contain the error with probability 80 % and 95 % if the drift follows the model. The labels may have
-    heavier tails than normal noise.
-    """
+    """The expected error of a corrected model on its target, for one output, if the drift follows its model."""
 
     variance: float = nan  # the part of the expected squared error from the uncertainty of the correction
     noise: float = nan  # the part from the noise of the labels
@@ -90,12 +79,9 @@ class LabelForecast(Forecast):
 
 @dataclass(frozen=True)
 class Candidate:
-    """How well a candidate agrees with the labels.
+    """How well a candidate agrees with the labels."""
 
-    With several outputs, the errors of each are relative to the RMSE of the first candidate.
-    """
-
-    rmse: float  # on the labels before the correction
+    rmse: float  # on the labels before the correction; with several outputs, relative to that of the first candidate
     standard_error: float
     weight: float = 1.0  # the share of this candidate, after its correction, in the predictions
 
@@ -106,8 +92,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     The residuals of the labelled rows are modelled as the sum of an offset, a slope in the prediction, a smooth
     function of the features, and noise. The correction is averaged over all combinations of the sizes of these
     components, weighted by prior and evidence, so no parameter has to be tuned. If the labels do not indicate a drift,
-    the predictions change little. With many labels the result approaches a model of the residuals fitted on the target.
-    The model itself is not refitted, and no source rows are needed.
+    the predictions change little. The model itself is not refitted, and no source rows are needed.
 
     Several candidates can be given, for example the trained model and the same model after an alignment. Each is
     corrected with the same labels, and the predictions are averaged by the evidence of the candidates. The first is the
@@ -119,33 +104,25 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Any object with ``predict``, or a torch module. A scikit-learn estimator with ``fit`` must be fitted. ``clone``
         does not clone it, as for scikit-learn's ``FrozenEstimator``.
     features : transformer, optional
-        Computes the numeric features of the correction from the rows. A fitted transformer is used unchanged. An
-        unfitted one is cloned and fitted on the target rows. By default, the features are those that the last step of
-        a Pipeline, or of a search over one, receives, and otherwise the columns of the rows: numbers and booleans are
-        used unchanged, dates and durations are ignored, and other columns are one-hot encoded as text. Missing numbers
+        Computes the numeric features of the correction from the rows. An unfitted one is cloned and fitted on the
+        target rows. By default, the features are those that the last step of a Pipeline, or of a search over one,
+        receives, and otherwise the columns of the rows: dates are ignored, text is one-hot encoded, and missing numbers
         are imputed by the mean of the target. Features are always standardised by the target.
     smooth : bool, default True
-        If True, the function of the features can be any smooth function. If False, it is linear in the features, and
-        the corrected model is linear if the model is.
+        If True, the function of the features can be any smooth function, and a correction is reduced where it would be
+        extrapolated. If False, it is linear in the features, and the corrected model is linear if the model is.
 
     Attributes
     ----------
     drift_ : TargetDrift, or a list with one per output if y had two dimensions
-        The drift of the chosen candidate. None for an output without labels, which is not corrected.
+        The drift of the chosen candidate. None for an output without labels, which is not corrected. A label too far
+        from the others gets a smaller weight (``label_weights``), with a warning if it is below 0.01 %.
     chosen_ : str
         The candidate to use without a correction: the best one on the labels among those that are better than the first
         by more than one standard error of the paired differences of squared errors; otherwise the first.
-        "model" if only one model was given.
     candidates_ : dict of str to Candidate
     model_, features_ : the chosen model, and the fitted transformer of its features
-    n_labels_ : int
-        The number of rows with at least one label. Rows of weight zero do not count.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Notes
-    -----
-    A label that is too far from the others gets a smaller weight, with a warning if it is below 0.01 %.
+    n_labels_ : int, the number of rows with at least one label; rows of weight zero do not count
 
     Examples
     --------
@@ -156,8 +133,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     >>> X, Z = rng.normal(size=(200, 3)), rng.normal(size=(200, 3))
     >>> model = LinearRegression().fit(X, X[:, 0] + 0.1 * rng.normal(size=200))
     >>> truth = Z[:, 0] + 2.0 + 0.1 * rng.normal(size=200)  # the target's labels are larger by 2
-    >>> y = np.where(np.arange(200) < 10, truth, np.nan)    # ten labels
-    >>> fixed = TargetCorrection(model).fit(Z, y)
+    >>> fixed = TargetCorrection(model).fit(Z, {row: truth[row] for row in range(10)})
     >>> bool(np.abs(fixed.predict(Z) - truth)[10:].mean() < 0.2)
     True
     >>> round(fixed.drift_.offset.size), fixed.drift_.probability > 0.99
@@ -178,9 +154,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same models, which must stay fitted."""
         new = type(self)(self.model, clone(self.features, safe=False), self.smooth)
-        for private in ("_metadata_request", "_sklearn_output_config"):
-            if private in self.__dict__:
-                setattr(new, private, self.__dict__[private])
+        if hasattr(self, "_metadata_request"):
+            new._metadata_request = self._metadata_request
         return new
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -189,44 +164,49 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         Parameters
         ----------
         Z : array or data frame of shape (m, D)
-            All rows of the target, also those without a label. They determine its means and spreads, and the expected
-            error.
+            All rows of the target, also those without a label.
         y : array of shape (m,) or (m, K), or mapping
             Labels, with NaN where unknown. A mapping has row positions as keys, ``{3: 1.7, 12: 0.4}``, or
-            ``{3: [1.7, nan]}`` with several outputs. Labels are matched to rows by position. If Z and y have a pandas
-            index, it must be the same.
+            ``{3: [1.7, nan]}`` with several outputs. If Z and y have a pandas index, it must be the same.
         sample_weight : array of shape (m,), optional
             Counts of rows: a weight of 2 is the same as two copies of the row. Weights of which only the ratios matter,
             such as inverse probabilities, must be divided by their mean.
         """
-        models = self._models()
+        models = self.model if isinstance(self.model, dict) else {"model": self.model}
+        if not models:
+            raise ValueError("model must be a fitted regressor or a dict of them, got an empty dict")
         check_choice("smooth", self.smooth, (True, False))
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
         rows = new._read(Z, reset=True)
         labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
-        predictions = _predict_all(models, rows, labels.shape[1])
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
-        candidates, new.chosen_ = compare_candidates(predictions, labels, counts)
-        weights = _common_weights(predictions, labels, counts)
+        predictions = {name: read_predictions(model, rows, len(rows)) for name, model in models.items()}
+        outputs = {name: values.shape[1] for name, values in predictions.items()}
+        if set(outputs.values()) != {labels.shape[1]}:
+            raise ValueError(f"y must have one column for each output, got {labels.shape[1]} for outputs {outputs}")
+        weights = weigh_known(predictions, labels, counts)
+        candidates, new.chosen_ = _compare(predictions, labels, counts[:, None] * weights)
+        _warn_of_labels(predictions[new.chosen_], labels, weights)
         fits, evidence = {}, {}
         for name, model in models.items():
             transformer = fit_features(self.features, model, rows)
             features = compute_features(transformer, rows)
-            with nullcontext() if name == new.chosen_ else collect_warnings():
-                drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
+            drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
             fits[name] = model, transformer, drifts
             evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
             if name == new.chosen_:
                 new.model_, new.features_, new.drift_ = model, transformer, reports[0] if new._y_ndim == 1 else reports
-        shares = _posterior_shares(evidence)
-        new.candidates_ = {name: replace(one, weight=shares[name]) for name, one in candidates.items()}
-        new._parts = {name: fit for name, fit in fits.items() if shares[name] > 0.0}
+        prior = np.log([2.0] + [1.0] * (len(models) - 1))
+        log_shares = np.minimum(list(evidence.values()), 1e300) + prior  # infinite for an exact model
+        shares = np.exp(log_shares - log_shares.max())
+        shares[shares < MIN_SHARE * shares.sum()] = 0.0
+        weight = dict(zip(models, (shares / shares.sum()).tolist()))
+        new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
+        new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
-        new._between = np.zeros(labels.shape[1])
-        if len(new._parts) > 1:
-            new._between = np.average(new._correct(rows)[2], axis=0, weights=counts)
+        new._between = np.average(new._correct(rows)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
@@ -240,8 +220,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return ``low, high``: an interval for each row that contains its label with a given probability.
 
-        The interval is that of a Student t distribution whose degrees of freedom are the number of labels. It is NaN
-        for an output without labels.
+        It is that of a Student t distribution with a degree of freedom per label, and NaN for an output without labels.
         """
         check_level(level)
         check_is_fitted(self)
@@ -254,22 +233,22 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        It is a :class:`pyspar.estimators.correction.LabelForecast`, or a list with one per output if y had two
-        dimensions, None without labels.
+        It is a :class:`LabelForecast`, or if y had two dimensions a list of one per output, None without labels.
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
         between = self._between if rows is None else self._correct(rows)[2].mean(axis=0)
-        found: list[list[tuple[float, LabelForecast]]] = [[] for _ in between]
-        for name, (model, transformer, drifts) in self._parts.items():
-            for k, drift in enumerate(drifts):
-                if drift is None:
-                    continue
-                if rows is not None:
-                    before = read_predictions(model, rows, len(rows))[:, k]
-                    drift = drift.on(compute_features(transformer, rows), before, np.ones(len(rows)))
-                found[k].append((self.candidates_[name].weight, forecast_error(drift, name_regressor(model))))
-        forecasts = [_average_forecasts(parts, between[k]) if parts else None for k, parts in enumerate(found)]
+        name = name_regressor(self.model_) if len(self._parts) == 1 else "average"
+        forecasts: list[LabelForecast | None] = []
+        for k in range(len(between)):
+            parts = []
+            for candidate, (model, transformer, drifts) in self._parts.items():
+                if (drift := drifts[k]) is not None:
+                    if rows is not None:
+                        before = read_predictions(model, rows, len(rows))[:, k]
+                        drift = drift.on(compute_features(transformer, rows), before, np.ones(len(rows)))
+                    parts.append((self.candidates_[candidate].weight, drift))
+            forecasts.append(forecast_error(parts, name, float(between[k])) if parts else None)
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _correct(self, rows: Any) -> tuple[Array, Array, Array]:
@@ -289,28 +268,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         between = np.average(np.square(np.array(means) - average), axis=0, weights=shares)
         return average, np.average(squares, axis=0, weights=shares) + between, between
 
-    def _models(self) -> dict[str, Any]:
-        """Return the candidates by name."""
-        models = self.model if isinstance(self.model, dict) else {"model": self.model}
-        if not models:
-            raise ValueError("model must be a fitted regressor or a dict of them, got an empty dict")
-        for model in models.values():
-            check_model(model)
-        return models
-
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
         refuse_unread_tables(Z)
         if is_frame(Z):
-            repeated = [name for name, count in Counter(Z.columns).items() if count > 1]
-            if repeated:
+            if repeated := [name for name, count in Counter(Z.columns).items() if count > 1]:
                 raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
             validate_data(self, Z, reset=reset, skip_check_array=True)
-            if len(Z) == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            for name, dtype in zip(Z.columns, Z.dtypes):
-                if str(dtype).startswith("complex"):
-                    raise ValueError(f"Complex data not supported, got column {name!r}; drop it")
             return Z
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         several = getattr(Z, "ndim", 2) > 2  # rows of a network, for example images
@@ -320,28 +284,53 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return hasattr(self, "_parts")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # the tag of a Pipeline is always False; its predict refuses NaN
         models = self.model.values() if isinstance(self.model, dict) else [self.model]
-        tags.input_tags.allow_nan = all(
-            isinstance(m, BaseEstimator) and (isinstance(m, Pipeline) or get_tags(m).input_tags.allow_nan)
-            for m in models
-        )  # the tag of a Pipeline is always False; its predict refuses NaN
+        accepts = [isinstance(m, BaseEstimator) and get_tags(m).input_tags.allow_nan for m in models]
+        tags.input_tags.allow_nan = all(ok or isinstance(m, Pipeline) for ok, m in zip(accepts, models))
         return tags
 
 
-def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Array) -> tuple[dict[str, Candidate], str]:
-    """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``).
+def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
+    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from all candidates."""
+    weights, is_known = np.zeros_like(labels), np.isfinite(labels)
+    for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
+        known = is_known[:, k]
+        if (total := float(counts[known].sum())) < MIN_LABELS or known.sum() < MIN_LABELS:
+            raise ValueError(
+                f"Found {known.sum()} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more "
+                f"rows (pyspar.rows_to_label chooses them). With sample_weight they count as {total:.3g} rows; divide "
+                "weights by their mean if only their ratios matter"
+            )
+        residuals = [(labels[:, k] - values[:, k])[known] for values in predictions.values()]
+        weights[known, k] = np.max([weigh_labels(r, counts[known]) for r in residuals], axis=0)
+    return weights
 
-    Labels count by their weights (``weigh_labels``).
-    """
-    first = next(iter(predictions))
-    known = np.isfinite(labels)
-    weights = np.where(known, counts[:, None] * _common_weights({first: predictions[first]}, labels, counts), 0.0)
-    squares = {name: np.where(known, np.square(labels - values), 0.0) for name, values in predictions.items()}
+
+def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
+    """Warn of labels that are equal to each other or to the predictions, and of one without weight."""
+    for k in np.flatnonzero(np.isfinite(labels).any(axis=0)):
+        rows = np.flatnonzero(np.isfinite(labels[:, k]))
+        y, before, weight = labels[rows, k], prediction[rows, k], weights[rows, k]
+        if (y == before).all():
+            warn(f"all {len(y)} labels are equal to the predictions; check whether they were measured")
+        if np.ptp(y) == 0.0:
+            value = f"{y[0]:g}; the correction moves the predictions towards this value"
+            warn(f"all {len(y)} labels are {value}; check whether it stands for a missing label")
+        if weight[far := int(np.argmin(weight))] < MIN_WEIGHT:
+            warn(
+                f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is very far from the others and "
+                f"counts as {format_percent(weight[far])} of a label; check it"
+            )
+
+
+def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
+    """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``)."""
+    first, total = next(iter(predictions)), float(weights.sum())
+    squares = {name: np.where(weights > 0.0, np.square(labels - values), 0.0) for name, values in predictions.items()}
     if labels.shape[1] > 1:
         unit = (weights * squares[first]).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
         squares = {name: values / np.where(unit > 0.0, unit, 1.0) for name, values in squares.items()}
-    total = max(float(weights.sum()), 1e-300)
 
     def mean_and_error(values: Array) -> tuple[float, float]:
         mean = float((weights * values).sum() / total)
@@ -357,123 +346,44 @@ def compare_candidates(predictions: dict[str, Array], labels: Array, counts: Arr
     return found, min(better, key=lambda name: found[name].rmse, default=first)
 
 
-def _common_weights(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
-    """Return the weights of labels (m, K): a label is too far only if it is far from all candidates."""
-    weights = np.ones_like(labels)
-    for k in range(labels.shape[1]):
-        known = np.isfinite(labels[:, k])
-        if known.any():
-            residuals = [(labels[:, k] - values[:, k])[known] for values in predictions.values()]
-            weights[known, k] = np.max([weigh_labels(r, counts[known]) for r in residuals], axis=0)
-    return weights
-
-
-def _posterior_shares(log_evidence: dict[str, float]) -> dict[str, float]:
-    """Return the posterior weights of the candidates. The first has twice the prior weight of another."""
-    values = np.array(list(log_evidence.values())) + np.log([2.0] + [1.0] * (len(log_evidence) - 1))
-    best = values.max()
-    shares = np.exp(values - best) if np.isfinite(best) else np.isposinf(values).astype(float)
-    shares = np.where(shares < MIN_SHARE * shares.sum(), 0.0, shares)
-    return dict(zip(log_evidence, (shares / shares.sum()).tolist()))
-
-
-def _average_forecasts(parts: list[tuple[float, LabelForecast]], between: float) -> LabelForecast:
-    """Return the expected error of the average; the variance between the candidates is part of its uncertainty."""
-    best = max(parts, key=lambda part: part[0])[1]
-    if len(parts) == 1:
-        return best
-    square = sum(share * forecast.rmse**2 for share, forecast in parts) + between
-    noise = sum(share * forecast.noise for share, forecast in parts)
-    ratio = float(np.sqrt(square)) / best.rmse
-    interval80, interval95 = ((low * ratio, high * ratio) for low, high in (best.interval80, best.interval95))
-    return replace(
-        best, name="average", rmse=best.rmse * ratio, interval80=interval80, interval95=interval95,
-        variance=square - noise, noise=noise,
-    )  # fmt: skip
-
-
 def fit_outputs(
     features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool = False, weights: Array | None = None
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
     """Return the drift of each output and its description, None for an output without labels.
 
     The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
-    a linear model of the features is linear (``Drift.linear_weights``).
+    a linear model of the features is linear (``Drift.linear_weights``). By default, labels are checked and weighed.
     """
     if weights is None:
-        weights = _common_weights({"": prediction}, labels, counts)
-    if not np.isfinite(labels).any():
-        _check_number(0, 0.0)
-    pairs = [
-        _fit_output(features, prediction[:, k], labels[:, k], counts, smooth, weights[:, k])
-        if np.isfinite(labels[:, k]).any() else (None, None)
-        for k in range(labels.shape[1])
-    ]  # fmt: skip
-    return [drift for drift, _ in pairs], [report for _, report in pairs]
+        weights = weigh_known({"": prediction}, labels, counts)
+        _warn_of_labels(prediction, labels, weights)
+    drifts: list[Drift | None] = [None] * labels.shape[1]
+    reports: list[TargetDrift | None] = [None] * labels.shape[1]
+    for k, known in enumerate(np.isfinite(labels).T):
+        if known.any():
+            drifts[k] = drift = fit_drift(
+                features[known], prediction[known, k], labels[known, k], counts=counts[known],
+                target_features=features, target_prediction=prediction[:, k], target_counts=counts, smooth=smooth,
+                label_weights=weights[known, k],
+            )  # fmt: skip
+            less = np.flatnonzero(known & (weights[:, k] < 1.0)).tolist()
+            reports[k] = _describe_drift(drift, {row: float(weights[row, k]) for row in less})
+    return drifts, reports
 
 
-def forecast_error(drift: Drift, name: str) -> LabelForecast:
-    """Return the expected error of the corrected model on the target."""
-    ends = np.sqrt(np.quantile(drift.draw_mse(), [0.025, 0.1, 0.9, 0.975])).tolist()
-    variance = drift.expected_variance()
-    square = variance + drift.noise2
-    before = float(np.sqrt(square + float(drift.mean @ drift.moment @ drift.mean)))
+def forecast_error(drifts: Drift | list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
+    """Return the expected error of a corrected model, or of several with their shares and the variance between them."""
+    parts = [(1.0, drifts)] if isinstance(drifts, Drift) else drifts
+    draws = [mse[: round(share * len(mse))] for share, mse in ((share, drift.draw_mse()) for share, drift in parts)]
+    ends = np.sqrt(np.quantile(np.concatenate(draws) + between, [0.025, 0.1, 0.9, 0.975])).tolist()
+    variance = sum(share * drift.expected_variance() for share, drift in parts) + between
+    noise = sum(share * drift.noise2 for share, drift in parts)
+    best = max(parts, key=lambda part: part[0])[1]
+    before = best.expected_variance() + best.noise2 + float(best.mean @ best.moment @ best.mean)
     return LabelForecast(
-        name, float(np.sqrt(square)), (ends[1], ends[2]), (ends[0], ends[3]),
-        variance=variance, noise=drift.noise2, rmse_uncorrected=before, n_labels=drift.n_labels,
+        name, float(np.sqrt(variance + noise)), (ends[1], ends[2]), (ends[0], ends[3]),
+        variance=variance, noise=noise, rmse_uncorrected=float(np.sqrt(before)), n_labels=best.n_labels,
     )  # fmt: skip
-
-
-def _predict_all(models: dict[str, Any], rows: Any, outputs: int) -> dict[str, Array]:
-    """Return the predictions of all candidates."""
-    only = outputs if len(models) == 1 else None
-    predictions = {name: read_predictions(model, rows, len(rows), only) for name, model in models.items()}
-    widths = {name: values.shape[1] for name, values in predictions.items()}
-    if len(set(widths.values())) > 1:
-        raise ValueError(f"all candidates must have the same number of outputs, got {widths}")
-    if outputs not in widths.values():
-        raise ValueError(f"y must have one column for each of {widths.popitem()[1]} output(s), got {outputs}")
-    return predictions
-
-
-def _check_number(n: int, total: float) -> None:
-    if n < MIN_LABELS:
-        raise ValueError(
-            f"Found {n} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more rows "
-            "(pyspar.rows_to_label chooses them)"
-        )
-    if total < MIN_LABELS:
-        raise ValueError(
-            f"sample_weight counts the {n} labelled rows as {total:.3g} rows, while a minimum of {MIN_LABELS} is "
-            "required; weights are counts of rows, so divide them by their mean if only their ratios matter"
-        )
-
-
-def _fit_output(
-    features: Array, prediction: Array, labels: Array, counts: Array, smooth: bool, label_weights: Array
-) -> tuple[Drift, TargetDrift]:
-    known = np.isfinite(labels) & (counts > 0.0)
-    n = int(known.sum())
-    _check_number(n, float(counts[known].sum()))
-    if (labels == prediction)[known].all():
-        warn(f"all {n} labels are equal to the predictions; check whether they were measured")
-    if np.ptp(labels[known]) == 0.0:
-        value = f"{labels[known][0]:g}; the correction moves the predictions towards this value"
-        warn(f"all {n} labels are {value}; check whether it stands for a missing label")
-    drift = fit_drift(
-        features[known], prediction[known], labels[known], counts=counts[known],
-        target_features=features, target_prediction=prediction, target_counts=counts, smooth=smooth,
-        label_weights=label_weights[known],
-    )  # fmt: skip
-    rows = np.flatnonzero(known)
-    weights = {int(row): float(w) for row, w in zip(rows, drift.label_weights) if w < 1.0}
-    row = min(weights, key=lambda r: weights[r], default=None)
-    if row is not None and weights[row] < MIN_WEIGHT:
-        warn(
-            f"the label {labels[row]:g} of row {row} (prediction {prediction[row]:g}) is very far from the others and "
-            f"counts as {format_percent(weights[row])} of a label; check it"
-        )
-    return drift, _describe_drift(drift, weights)
 
 
 def _describe_drift(drift: Drift, weights: dict[int, float]) -> TargetDrift:

@@ -1,4 +1,4 @@
-"""Labels of some target rows: choose the rows, read the labels, and compute predictions and features of the rows."""
+"""Labels of some target rows: which rows to label, and labels, predictions and features of rows as numbers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
 from pyspar.text import format_number, list_some
 
 Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
 
-MAX_CATEGORIES = 50
-"""The maximum number of features of a text column. The rarest categories share one of them."""
+MAX_CATEGORIES = 50  # the maximum number of features of a text column; the rarest categories share one of them
 MISSING_CATEGORY = "(missing)"
+READ_OPTIONS: dict[str, Any] = {"dtype": np.float64, "ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
 
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
     """Rows to label, in an order whose first rows are also a choice of fewer rows."""
 
-    rows: Positions  # in the target
+    rows: NDArray[np.intp]  # positions in the target
     reasons: tuple[str, ...]  # one for each row
 
     def __len__(self) -> int:
@@ -48,19 +47,18 @@ class LabelChoice:
 def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_state: Any = 0) -> LabelChoice:
     """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
-    The target is divided into n intervals between quantiles of the prediction, and a random row of each is chosen.
-    Every row is equally probable, so the rows are also a fair sample to measure the error of the model.
-    The first row is in the middle interval, the next two in the middles of both halves, and so on.
+    A random row of each of n intervals between quantiles of the prediction is chosen. Every row is equally probable, so
+    the error on these rows is a fair estimate of the error on the target.
 
     Parameters
     ----------
     model : fitted regressor, torch module, or array of predictions of shape (m,) or (m, K)
-        For several outputs, the first principal component of their standardised predictions is used.
+        Rows are sorted by the sum of several outputs, each divided by its standard deviation.
     Z : array, sparse matrix or data frame of shape (m, D)
     n : int, default 10
-    exclude : iterable of row positions, or a mask of shape (m,), optional
+    exclude : iterable of row positions, optional
         Rows that are not chosen, for example because their labels are known.
-    random_state : int, RandomState, Generator or None, default 0
+    random_state : int, RandomState or None, default 0
 
     Examples
     --------
@@ -74,29 +72,37 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
     """
     refuse_unread_tables(Z)
     m = count_rows(Z)
-    if not (hasattr(model, "shape") and not hasattr(model, "predict")):
-        check_model(model)
-    value, name = _one_value(read_predictions(model, Z, m))
-    free = np.ones(m, dtype=bool)
-    free[_read_positions(exclude, m)] = False
+    prediction = read_predictions(model, Z, m)
+    spread = prediction.std(axis=0)
+    value = (prediction / np.where(spread > 0.0, spread, 1.0)).sum(axis=1)
+    excluded = np.array(list(exclude) if isinstance(exclude, Iterable) else exclude)
+    if excluded.size and (excluded.ndim != 1 or excluded.dtype.kind not in "iu" or not set(excluded) <= set(range(m))):
+        raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, got {exclude!r}")
+    free = np.isin(np.arange(m), excluded, invert=True)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= free.sum():
-        raise ValueError(f"n must be an integer from 1 to the {int(free.sum())} rows that can be labelled, got {n!r}")
-    if isinstance(random_state, np.random.Generator):
-        random_state = np.random.RandomState(random_state.bit_generator)
+        raise ValueError(f"n must be an integer from 1 to the {free.sum()} rows that can be labelled, got {n!r}")
     rng = check_random_state(random_state)
-    shuffled = rng.permutation(m)
-    order = shuffled[np.argsort(value[shuffled], kind="stable")]
-    rank, place = np.empty(m), np.full(m, np.nan)
-    rank[order] = (np.arange(m) + 0.5) / m
-    place[order[free[order]]] = (np.arange(free.sum()) + 0.5) / free.sum()
-    chosen: list[int] = []
+    order = rng.permutation(m)  # equal predictions are in random order
+    order = order[np.argsort(value[order], kind="stable")]
+    rank = dict(zip(order.tolist(), (np.arange(m) + 0.5) / m))
+    left, place, chosen = order[free[order]], (np.arange(free.sum()) + 0.5) / free.sum(), []
     for step in _spread_order(int(n)):
-        rows = np.flatnonzero(free)
-        row = int(rows[np.argmin(np.abs(place[rows] - (step + rng.random_sample()) / n))])
-        chosen.append(row)
-        free[row] = False
-    reasons = [f"{name} {format_number(value[i])}, at the {rank[i]:.0%} quantile of the target" for i in chosen]
+        nearest = int(np.argmin(np.abs(place - (step + rng.random_sample()) / n)))
+        chosen.append(int(left[nearest]))
+        left, place = np.delete(left, nearest), np.delete(place, nearest)
+    values = (", ".join(map(format_number, prediction[i])) for i in chosen)
+    reasons = (f"prediction {of}, at the {rank[i]:.0%} quantile of the target" for i, of in zip(chosen, values))
     return LabelChoice(np.array(chosen), tuple(reasons))
+
+
+def _spread_order(n: int) -> list[int]:
+    """Return 0 to n - 1: the middle, then the middles of both halves, and so on."""
+    order, parts = [], [(0, n)]
+    for low, high in parts:  # which grows
+        if low < high:
+            order.append(middle := (low + high) // 2)
+            parts += [(low, middle), (middle + 1, high)]
+    return order
 
 
 def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Array, int]:
@@ -106,49 +112,48 @@ def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int 
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
-    if isinstance(y, Mapping):
-        y = _from_mapping(y, rows, name)
+    y = _fill_unknown(y, rows, name) if isinstance(y, Mapping) else y
     refuse_dates(name, y)
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
-    if str(getattr(y, "dtype", "")) == "object" and y.ndim == 1:
-        y = np.array([np.nan if is_missing(label) else label for label in y], dtype=object)
-    y = check_array(
-        y, ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0, dtype=None, input_name=name
-    )
-    if y.ndim > 2 or y.ndim == 0:
-        raise ValueError(f"{name} must have one or two dimensions, got shape {y.shape}")
+    y = np.ma.filled(y.astype(np.float64), np.nan) if isinstance(y, np.ma.MaskedArray) else y
+    if str(getattr(y, "dtype", "")) == "object":
+        y = np.array([np.nan if is_missing(label) else label for label in np.ravel(y)]).reshape(y.shape)
     try:
-        labels = y.astype(np.float64)
+        labels = np.atleast_1d(check_array(y, **READ_OPTIONS, ensure_all_finite="allow-nan", input_name=name))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must contain numbers, or NaN where a label is unknown ({error})") from None
-    if len(labels) != rows:
-        raise ValueError(
-            f"{name} must have one entry for each of {rows} rows, NaN where the label is unknown, got {len(labels)}; "
-            f"pass {name} as {{row position: label}}"
-        )
-    if np.isinf(labels).any():
-        raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+        raise ValueError(f"{name} must contain numbers, NaN where a label is unknown: {error}") from None
+    if labels.ndim not in (1, 2) or len(labels) != rows:
+        expected = f"{name} must have one entry for each of {rows} rows, NaN if unknown, or be {{row position: label}}"
+        raise ValueError(f"{expected}, got {len(labels)} entries of shape {labels.shape[1:]}")
     refuse_large(name, labels)
-    labels = labels.reshape(rows, -1)
-    if outputs is not None and labels.shape[1] != outputs:
-        raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {labels.shape[1]}")
-    return labels, y.ndim
+    columns = labels.reshape(rows, -1)
+    if outputs is not None and columns.shape[1] != outputs:
+        raise ValueError(f"{name} must have one column for each of {outputs} output(s), got {columns.shape[1]}")
+    return columns, labels.ndim
+
+
+def _fill_unknown(y: Mapping[Any, Any], rows: int, name: str) -> Array:
+    """Return labels by row position as an array of objects, with NaN for the other rows."""
+    positions = {p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows}
+    if unknown := [p for p in y if p not in positions]:
+        raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
+    if len(shapes := {np.shape(label) for label in y.values()}) > 1:
+        raise ValueError(f"{name} must have labels of one shape, got the shapes {list_some(sorted(shapes))}")
+    labels = np.full((rows, *next(iter(shapes), ())), np.nan, dtype=object)
+    for position, label in y.items():
+        labels[position] = label
+    return labels
 
 
 def check_index(Z: Any, y: Any) -> None:
     """Raise ValueError if rows and labels have a pandas index and disagree.
 
-    The index 0, 1, ... agrees with every other index, unless both have the same labels in another order.
+    The index 0, 1, ... agrees with every other index that is not a permutation of it.
     """
     index: Any = getattr(Z, "index", None)
     own: Any = getattr(y, "index", None)
-    if type(index).__module__.partition(".")[0] != "pandas":
+    if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
         return
-    count = import_module("pandas").RangeIndex
-    if type(own).__module__.partition(".")[0] != "pandas" or index.equals(own):
-        return
-    if set(index) != set(own) and any(labels.equals(count(len(labels))) for labels in (index, own)):
+    if set(index) != set(own) and any(list(labels) == list(range(len(labels))) for labels in (index, own)):
         return
     difference = next((f"row {i}: {a!r} and {b!r}" for i, (a, b) in enumerate(zip(index, own)) if a != b), "lengths")
     raise ValueError(
@@ -162,12 +167,10 @@ def check_model(model: Any) -> None:
     if isinstance(model, type) or not (hasattr(model, "predict") or _is_network(model)):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"model must be a fitted regressor with predict, got {got}; fit one first")
-    if isinstance(model, BaseEstimator):
-        if is_classifier(model):
-            got = name_regressor(model)
-            raise TypeError(f"model must be a regressor, got the classifier {got}; labels must be numbers")
-        if hasattr(model, "fit"):
-            check_is_fitted(model)
+    if isinstance(model, BaseEstimator) and is_classifier(model):
+        raise TypeError(f"model must be a regressor, got the classifier {name_regressor(model)}")
+    if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
+        check_is_fitted(model)
 
 
 def _is_network(model: Any) -> bool:
@@ -177,24 +180,23 @@ def _is_network(model: Any) -> bool:
 
 def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Array:
     """Return the model's predictions of shape (rows, K). An array counts as the predictions themselves."""
-    given = hasattr(model, "shape") and not hasattr(model, "predict")
-    values = model if given else _run_network(model, Z) if _is_network(model) else model.predict(Z)
-    prediction = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-    name = "the predictions" if given else "model.predict"
-    if prediction.dtype.kind not in "biufO":
-        raise ValueError(f"{name} must return numbers, got {prediction.dtype} from {type(model).__name__}")
-    prediction = prediction.astype(np.float64)
+    if hasattr(model, "shape") and not hasattr(model, "predict"):
+        name, values = "the predictions", model
+    else:
+        check_model(model)
+        name, values = "model.predict", _run_network(model, Z) if _is_network(model) else model.predict(Z)
+    try:
+        values = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+        prediction = np.atleast_1d(check_array(values, **READ_OPTIONS))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must return finite numbers, got from {type(model).__name__}: {error}") from None
     if prediction.ndim not in (1, 2) or len(prediction) != rows:
         raise ValueError(f"{name} must return one prediction for each of {rows} rows, got {prediction.shape}")
-    if not np.isfinite(prediction).all():
-        raise ValueError(f"{name} must return finite numbers, got NaN or infinity from {type(model).__name__}")
     refuse_large("the predictions", prediction)
     prediction = prediction.reshape(rows, -1)
     if outputs is not None and prediction.shape[1] != outputs:
-        raise ValueError(
-            f"y must have one column for each of the model's {prediction.shape[1]} output(s), got {outputs}"
-        )
-    return prediction
+        raise ValueError(f"y must have one column for each of {prediction.shape[1]} output(s), got {outputs}")
+    return np.asarray(prediction)
 
 
 def _run_network(model: Any, Z: Any, batch: int = 256) -> Array:
@@ -226,17 +228,17 @@ def is_frame(Z: Any) -> bool:
 
 def fit_features(features: Any, model: Any, rows: Any) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
-    steps, _ = split_model(model)
-    if features is None and steps is not None:
+    steps: Any = split_model(model)[0]
+    if features is None and steps is None:
+        return _encode_columns(rows).fit(rows)
+    if features is None:  # the regressor may accept NaN, for example boosting
         impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(rows))
-        return Pipeline([("steps", steps), ("impute", impute)])  # the regressor may accept NaN, for example boosting
-    if features is not None:
-        try:
-            check_is_fitted(features)
-            return features
-        except NotFittedError:
-            return clone(features).fit(rows)
-    return _encode_columns(rows).fit(rows)
+        return Pipeline([("steps", steps), ("impute", impute)])
+    try:
+        check_is_fitted(features)
+        return features
+    except NotFittedError:
+        return clone(features).fit(rows)
 
 
 def compute_features(transformer: Any, Z: Any) -> Array:
@@ -255,21 +257,12 @@ class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     """Convert the columns of a data frame to text. Missing values of all kinds are one category."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        self.n_features_in_ = X.shape[1]
-        self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+        self.n_features_in_, self.feature_names_in_ = X.shape[1], np.array([*map(str, X.columns)], dtype=object)
         return self
 
     def transform(self, X: Any) -> Any:
-        text = np.empty(X.shape, dtype=object)
-        for j, name in enumerate(X.columns):
-            for i, value in enumerate(X[name]):
-                if isinstance(value, (list, dict, set, np.ndarray)):
-                    raise TypeError(
-                        f"column {name!r} must contain numbers or categories, got {type(value).__name__} in row {i}; "
-                        "drop the column, or encode it with the parameter features"
-                    )
-                text[i, j] = MISSING_CATEGORY if is_missing(value) else str(value)
-        return text
+        columns = [[MISSING_CATEGORY if is_missing(value) else str(value) for value in X[name]] for name in X.columns]
+        return np.array(columns, dtype=object).T.reshape(X.shape)
 
 
 def flatten_rows(Z: Any) -> Any:
@@ -283,63 +276,13 @@ def _encode_columns(Z: Any) -> Any:
     if not is_frame(Z):
         return numbers if Z.ndim == 2 else Pipeline([("flat", FunctionTransformer(flatten_rows)), ("numbers", numbers)])
     if hasattr(Z, "select_dtypes"):
-        dates = list(Z.select_dtypes(include=["datetime", "datetimetz", "timedelta"]).columns)
-        numeric = list(Z.select_dtypes(include=["number", "bool"], exclude=["timedelta"]).columns)
+        numeric = Z.select_dtypes(["number", "bool"], exclude="timedelta").columns
+        words = Z.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz", "timedelta"]).columns
     else:
         select = import_module("polars.selectors")
-        numeric, dates = Z.select(select.numeric() | select.boolean()).columns, Z.select(select.temporal()).columns
-    used = {*numeric, *dates}
-    words = [name for name in Z.columns if name not in used]
+        numeric = Z.select(select.numeric() | select.boolean()).columns
+        words = Z.select(~(select.numeric() | select.boolean() | select.temporal())).columns
     encode = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False)
-    text = Pipeline([("text", TextColumns()), ("encode", encode)])
-    return ColumnTransformer([("numbers", numbers, numeric), ("words", text, words)], sparse_threshold=0.0)
-
-
-def _from_mapping(y: Mapping[Any, Any], rows: int, name: str) -> Array:
-    """Return labels by row position as an array. A row may have labels of some outputs only, with NaN for others."""
-    positions = {p for p in y if isinstance(p, (int, np.integer)) and not isinstance(p, bool) and 0 <= p < rows}
-    if unknown := [p for p in y if p not in positions]:
-        raise ValueError(f"{name} must map row positions from 0 to {rows - 1} to labels, got {list_some(unknown)}")
-    values: list[Any] = [np.nan if np.ndim(label) == 0 and is_missing(label) else label for label in y.values()]
-    width = max((np.size(label) for label in values), default=1)
-    labels = np.full((rows, width) if any(map(np.ndim, values)) else rows, np.nan)
-    for position, label in zip(y, values):
-        if np.ndim(label) and np.size(label) != width:
-            raise ValueError(f"{name} must have labels of one shape, got {label!r} for row {position}")
-        try:
-            labels[position] = [np.nan if is_missing(one) else one for one in label] if np.ndim(label) else label
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must contain numbers, got {label!r} for row {position} ({error})") from None
-    return labels
-
-
-def _spread_order(n: int) -> list[int]:
-    """Return 0 to n - 1 in an order whose first elements are spread: the middle, then the middles of the halves."""
-    order, parts = [], [(0, n)]
-    for low, high in parts:  # which grows
-        if low < high:
-            middle = (low + high) // 2
-            order.append(middle)
-            parts += [(low, middle), (middle + 1, high)]
-    return order
-
-
-def _one_value(prediction: Array) -> tuple[Array, str]:
-    """Return the prediction, or the first principal component of several standardised outputs, and its name."""
-    if prediction.shape[1] == 1:
-        return prediction[:, 0], "prediction"
-    spread = prediction.std(axis=0)
-    centred = (prediction - prediction.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.asarray(centred @ vectors[:, -1]), "score of all outputs"
-
-
-def _read_positions(rows: Any, m: int) -> Positions:
-    positions = np.asarray(rows if hasattr(rows, "shape") or not isinstance(rows, Iterable) else list(rows))
-    if positions.dtype == np.bool_ and positions.shape == (m,):
-        return np.flatnonzero(positions)
-    is_valid = positions.ndim == 1 and (not positions.size or positions.dtype.kind in "iu")
-    if not is_valid or ((positions < 0) | (positions >= m)).any():
-        got = f"{positions.dtype} {rows!r}"
-        raise ValueError(f"exclude must contain row positions from 0 to {m - 1}, or be a mask of {m} rows, got {got}")
-    return positions.astype(np.intp)
+    coded = Pipeline([("text", TextColumns()), ("encode", encode)])
+    parts = [("numbers", numbers, [*numeric]), ("words", coded, [*words])]
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
