@@ -101,8 +101,8 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
         # The features have a product of their own: with a column of ones it would take twice as long.
         product = torch.zeros((1 + len(shift), 1 + len(shift)), dtype=torch.float64, device=X.device)
         XX, border_columns = product[1 : d + 1, 1 : d + 1], [0, *range(d + 1, len(product))]
-        for rows in torch.split(torch.arange(len(X)), rows_per_block(d, _GPU_BLOCK_BYTES)):
-            part = slice(int(rows[0]), int(rows[-1]) + 1)
+        size = rows_per_block(d, _GPU_BLOCK_BYTES)
+        for part in (slice(start, start + size) for start in range(0, len(X), size)):
             border, features = _less_shift(X[part], Y[part], None if w is None else w[part], shift)
             XX.addmm_(features.T, features)
             product[border_columns, 1 : d + 1] += border.T @ features
