@@ -169,7 +169,10 @@ app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of th
 
 def run() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell
+            setattr(sys, name, io.StringIO())
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # in every locale
     app(prog_name="spar")

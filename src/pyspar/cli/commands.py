@@ -124,7 +124,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     target = Table(inputs.target, inputs.target_cells)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):
-        raise InputError(f"--rows must be at most {free}, the rows without a label, got {rows}")
+        raise InputError(f"--rows must be at most the number of target rows without a label, {free}, got {rows}")
     with collect_warnings() as notes:
         choice = rows_to_label(model, inputs.Z, rows, exclude=known)
     chosen = [int(row) for row in choice.rows]
@@ -288,7 +288,7 @@ def root_mean_square(values: Any) -> float:
 
 def describe_data(inputs: Inputs) -> Result:
     """Return the rows and columns of both files."""
-    kinds = ["date" if kind.startswith("date") else kind for kind in inputs.kinds.values()]
+    kinds = list(inputs.kinds.values())
     n_dates, n_categories = kinds.count("date"), kinds.count("category")
     counts = {"numeric": len(kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
     rows = {"source_rows": len(inputs.y), "target_rows": inputs.n_target}

@@ -31,6 +31,7 @@ from pyspar import cells
 from pyspar.cells import PLAIN, BadCell, ReadOptions, describe_file, describe_rows, is_number, suggest_column
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.persist import find_target
 from pyspar.progress import progress_bar
 from pyspar.sources.files import RowFile, first_kinds, open_rows
 from pyspar.sources.stream import moments_of_batches
@@ -86,14 +87,15 @@ class Table(NamedTuple):
         """Return a column as text, NaN where missing. Whole numbers have no decimal point."""
         text = cells.as_text(self.cells[name], self.file.options)
         text = self.cells[name].cast(pa.large_string()) if text is None else text
-        words = pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1").to_numpy(zero_copy_only=False).astype(object)
+        text = cells.as_text(pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1"), self.file.options)
+        words = text.to_numpy(zero_copy_only=False).astype(object)
         words[pd.isna(words)] = np.nan
         return words
 
     def labels(self, name: str, fix: str = "correct the labels") -> Any:
         """Return a column as labels, NaN where missing. Bad cells raise an InputError; without ``fix`` they are NaN."""
         kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
-        if kind != "empty" and (not is_number(kind) or kind.startswith("date")):
+        if kind != "empty" and (not is_number(kind) or kind == "date"):
             first = next(word for word in self.words(name) if isinstance(word, str))
             advice = "correct them, or use another column"
             raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; {advice}")
@@ -232,8 +234,8 @@ def load_inputs(request: Request) -> Inputs:
     label = find_label(source, target, request.label)
     check_column(request.identity, "--id", target.names, target.where)
     check_column(request.groups, "--groups", source.names, source.where)
-    if request.identity == label:
-        raise InputError(f"--id and --label must name different columns, got {label!r} for both")
+    if label in (request.identity, request.groups):
+        raise InputError(f"--id and --groups must not name the label, got {label!r}; choose another column")
     for option, given in (("--drop", request.drop), ("--category", request.category)):
         for name in given:
             if name in (label, request.identity):
@@ -337,11 +339,12 @@ def _check_labels(values: Any, source: RowFile, label: str, request: Request) ->
     """Raise InputError if labels of the source cannot be fitted. Return a note if rows without one are ignored."""
     where = describe_file("source", source.path, label)
     missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
+    if len(known) < 2:
+        rows = count_noun(len(values), "row")
+        raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)} in {rows}")
     if missing and not request.drop_unlabelled:
         share, rows = f"{len(missing)} of {len(values)} labels", describe_rows(missing, source.path)
         raise InputError(f"{where}: {share} are missing, in {rows}; ignore such rows with --drop-unlabelled")
-    if len(known) < 2:
-        raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)}")
     if known.min() == known.max():
         raise InputError(f"{where}: all labels are {known[0]:g}; choose another column")
     rows = count_noun(len(missing), "row without a label is", "rows without a label are")
@@ -351,7 +354,7 @@ def _check_labels(values: Any, source: RowFile, label: str, request: Request) ->
 def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
     """Return the labels of the target, NaN where missing; None without labels. Text in their place is a note."""
     labels, kind = None, target.kind(label) if label in target.names else "empty"
-    if is_number(kind) and not kind.startswith("date"):
+    if is_number(kind) and kind != "date":
         labels = target.labels(label)
     elif kind != "empty":
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
@@ -382,7 +385,7 @@ def _compare(X: pd.DataFrame, Z: pd.DataFrame, kinds: Mapping[str, str]) -> list
     """Return notes about features that are empty or later in the target, and about features that look like ids."""
     empty = Z.columns[Z.isna().all()]
     notes = [f"{name}: missing in every target row; all rows were imputed with the same value" for name in empty]
-    for name in (name for name in kinds if kinds[name].startswith("date")):
+    for name in (name for name in kinds if kinds[name] == "date"):
         if Z[name].min() > X[name].max():
             notes.append(f"{name}: all rows of the target are later than those of the source, so it is extrapolated")
     numbers = X[[name for name in kinds if kinds[name] in ("number", "float32")]]
@@ -473,12 +476,10 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
     """Raise InputError for a path that cannot be written, or that is an input file."""
     if path is None:
         return
-    folder, inputs, problem = path.parent, (request.source, request.target, request.labels), ""
+    inputs, problem = (request.source, request.target, request.labels), ""
     if path.suffix.lower() not in suffixes:
         problem = f": unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}"
-    elif not folder.is_dir():
-        problem = f": folder not found: {str(folder)!r}; create it first"
-    elif path.resolve() in [each.resolve() for each in inputs if each is not None]:
+    elif find_target(path) in [each.resolve() for each in inputs if each is not None]:
         problem = " is an input file, which would be overwritten; choose another name"
     if problem:
         raise InputError(f"{option} {str(path)!r}{problem}")
