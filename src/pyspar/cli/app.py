@@ -14,9 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from pyspar import __version__
-from pyspar.cli.show import EXIT_CODES, handle_errors, list_result, print_json, print_lines
+from pyspar.cli.show import EXIT_CODES, list_result, print_lines
 from pyspar.errors import InputError, need
 from pyspar.paper.commands import data as paper_data
+from pyspar.paper.commands import handle_errors, print_json
 from pyspar.paper.commands import reproduce as paper_reproduce
 from pyspar.text import printable
 
