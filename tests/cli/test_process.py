@@ -317,7 +317,7 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(None, None, "--labels", "nowhere.csv")
     run(None, lambda table: table.drop(columns="price"), "--use-target-labels")
     run(None, put(17, "garden", np.inf), "--stream")
-    run(None, None, "--stream", "--method", "ridge")
+    run(None, None, "--stream", "--assume", "measurement")
     run(None, None, "--stream", label="town")
     run(put(17, "price", None), None, "--stream")
     golden("cli-refusals", "\n".join(texts))

@@ -25,7 +25,7 @@ FILES = (
     "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .xlsx (the first sheet), .npy (a 2-D array "
     "with columns x0, x1, ...). Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
 )
-Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge"])
+Method = StrEnum("Method", ["bayes", "spar"])
 Assumption = StrEnum("Assumption", ["relation", "measurement"])
 BadCells = StrEnum("BadCells", ["stop", "impute"])
 DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
@@ -46,9 +46,7 @@ Labels = _option(Path | None, "Labels of TARGET rows, which correct the model: t
 UseLabels = _option(
     bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
 )
-MethodOption = _option(
-    Method, "bayes (ridge, adapted), spar (the paper's method), or ols and ridge, which are not adapted."
-)
+MethodOption = _option(Method, "bayes (ridge regression, adapted) or spar (least squares, adapted as in the paper).")
 Assume = _option(
     Assumption | None,
     "What stays the same: the relation of features and label (the weights are adapted), or only the population, after "

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
 from pyspar import (
@@ -26,13 +24,13 @@ from pyspar import inspect as inspect_model
 from pyspar.cli import files
 from pyspar.cli.files import Inputs, Request, Table
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.pipelines import split_model
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
 from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
-RIDGE_PENALTIES = np.logspace(-4, 8, 49)
 
 
 def adapt(
@@ -43,8 +41,8 @@ def adapt(
     check_outputs(request, output, level)
     files.check_output(save_model, "--save-model", (".skops",), request)
     inputs = files.load_inputs(request)
-    if inputs.is_streamed and (assume == "measurement" or use_labels or method == "ridge"):
-        raise InputError("--assume measurement, target labels and --method ridge need rows in memory; use fewer rows")
+    if inputs.is_streamed and (assume == "measurement" or use_labels):
+        raise InputError("--assume measurement and target labels need rows in memory; use fewer rows")
     if use_labels and inputs.labels is None:
         fix = "choose rows with spar label, and pass them with --labels"
         raise InputError(f"{inputs.target.where}: no labels in the column {inputs.label!r}; {fix}")
@@ -53,7 +51,7 @@ def adapt(
         before = forecast(trained, inputs)
         models: dict[str, Any] = {}
         if assume != "measurement":
-            models["relation"] = adapt_model(trained, inputs) if method in ("bayes", "spar") else trained
+            models["relation"] = adapt_model(trained, inputs)
         if assume == "measurement" or (use_labels and assume is None):
             models["measurement"] = align(trained, source=inputs.X, target=inputs.Z)
         assumed, model = next(iter(models.items()))
@@ -64,11 +62,11 @@ def adapt(
             errors = {name: root_mean_square(each.predict(inputs.Z) - inputs.labels) for name, each in models.items()}
             chosen = assumed if len(models) > 1 else None
             correction = {"labels": model.n_labels_, "candidates": errors, "chosen": chosen}
-        after = before if model is trained else forecast(model, inputs)
+        after = forecast(model, inputs)
     expected = None
     if after is not None:
         expected = {name: getattr(after, name, None) for name in ("rmse", "interval80", "interval95", "source_rmse")}
-        expected["before"] = before.rmse if before is not None and model is not trained else None
+        expected["before"] = None if before is None else before.rmse
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
@@ -77,7 +75,7 @@ def adapt(
     measured, n_outside, low, high = None, 0, inputs.y.min(), inputs.y.max()
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored:
-            both = (trained, model) if is_scored and model is not trained else (model,)
+            both = (trained, model) if is_scored else (model,)
             predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
             measured = predicted.measure() if is_scored else None
             # Far off is more than the range of the source's labels outside this range.
@@ -173,17 +171,10 @@ def check_outputs(request: Request, output: Path | None, level: float) -> None:
 
 
 def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
-    """Return the fitted pipeline of encoder and regressor. Only the chosen method is fitted."""
+    """Return the fitted pipeline of encoder and regressor."""
     groups = {} if inputs.groups is None else {"regressor__groups": inputs.groups}
-    regressor: Any
-    if method == "bayes":
-        regressor = BayesSpARRegressor(alpha=alpha)
-    elif method == "ridge":
-        n_folds = 0 if inputs.groups is None else min(10, len(set(inputs.groups)))
-        splits = list(GroupKFold(n_folds).split(inputs.X, groups=inputs.groups)) if n_folds else None
-        regressor, groups = RidgeCV(alphas=RIDGE_PENALTIES, cv=splits), {}
-    else:
-        regressor = SpARRegressor(0.999 if alpha is None else alpha)
+    least_squares = SpARRegressor(0.999 if alpha is None else alpha)
+    regressor: Any = BayesSpARRegressor(alpha=alpha) if method == "bayes" else least_squares
     if inputs.is_streamed:
         return Pipeline([("encode", inputs.encoder), ("regressor", regressor.fit(inputs.X))])
     return Pipeline([("encode", inputs.encoder), ("regressor", regressor)]).fit(inputs.X, inputs.y, **groups)
@@ -207,14 +198,10 @@ def adapt_model(trained: Any, inputs: Inputs) -> Any:
 
 
 def forecast(model: Any, inputs: Inputs) -> Any:
-    """Return the expected error on the target, or None for a regressor of another library."""
-    try:
-        if inputs.is_streamed:
-            return model[-1].expected_rmse(inputs.Z)
-        own = getattr(model, "expected_rmse", None)
-        return expected_rmse(model, inputs.Z) if own is None else own(inputs.Z)
-    except TypeError:
-        return None
+    """Return the expected error on the target, or None for an aligned model."""
+    if inputs.is_streamed:
+        return model[-1].expected_rmse(inputs.Z)
+    return expected_rmse(model, inputs.Z) if hasattr(split_model(model)[1], "expected_rmse") else None
 
 
 class Predicted(NamedTuple):
@@ -276,9 +263,9 @@ def name_columns(ids: Any, identity: str | None, first: int, prediction: Any, en
 
 def predict_interval(model: Any, rows: Any, level: float) -> Any:
     """Return the ends of the interval of each row, or None for a model without intervals."""
-    while isinstance(model, Pipeline):
-        rows, model = model[:-1].transform(rows), model[-1]
-    return model.predict_interval(rows, level) if hasattr(model, "predict_interval") else None
+    steps, regressor = split_model(model)
+    rows = rows if steps is None else steps.transform(rows)
+    return regressor.predict_interval(rows, level) if hasattr(regressor, "predict_interval") else None
 
 
 def root_mean_square(values: Any) -> float:

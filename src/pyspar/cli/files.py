@@ -5,12 +5,10 @@ Only the source determines which columns are features, of which kind, and how ce
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -488,28 +486,26 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
 @contextmanager
 def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yield a function that writes columns by name as Parquet or text. The first columns determine the types."""
-    writers: list[Any] = []
+    writer: Any = None
+    schema: Any = None
+    with ExitStack() as stack:
+        file: Any = None if path is None else stack.enter_context(path.open("wb"))
 
-    def write(columns: dict[str, Any]) -> None:
-        table = pa.table(columns)
-        if not writers and path is not None:
-            writers.append(table.schema)
-            if path.suffix.lower() == ".parquet":
-                writers.append(pq.ParquetWriter(file, table.schema, write_page_checksum=True))
-            else:
-                sep, head = "\t" if path.suffix.lower() == ".tsv" else ",", io.StringIO()
-                csv.writer(head, delimiter=sep, lineterminator="\n").writerow(columns)
-                file.write(head.getvalue().encode())
-                settings = pcsv.WriteOptions(include_header=False, delimiter=sep)
-                writers.append(pcsv.CSVWriter(file, table.schema, write_options=settings))
-        for writer in writers[1:]:
-            writer.write_table(table.cast(writers[0]))
+        def write(columns: dict[str, Any]) -> None:
+            nonlocal writer, schema
+            table = pa.table(columns)
+            if writer is None and path is not None:
+                schema, suffix = table.schema, path.suffix.lower()
+                if suffix == ".parquet":
+                    writer = pq.ParquetWriter(file, schema, write_page_checksum=True)
+                else:
+                    options = pcsv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+                    writer = pcsv.CSVWriter(file, schema, write_options=options)
+                stack.enter_context(writer)
+            if writer is not None:
+                writer.write_table(table.cast(schema))
 
-    file: Any
-    with nullcontext() if path is None else path.open("wb") as file:
         yield write
-        for writer in writers[1:]:
-            writer.close()
 
 
 def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:
