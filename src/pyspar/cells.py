@@ -195,9 +195,7 @@ def _numbers_of_text(text: Any, kind: str, options: ReadOptions) -> tuple[Any, l
     plain = text
     if kind == "truth":
         lower = compute.utf8_lower(text)
-        plain = compute.if_else(
-            compute.equal(lower, "true"), "1", compute.if_else(compute.equal(lower, "false"), "0", text)
-        )
+        plain = compute.replace_substring_regex(compute.replace_substring_regex(lower, "^true$", "1"), "^false$", "0")
     if options.decimal == ",":  # a point is then no decimal mark
         plain = compute.replace_substring(compute.replace_substring(plain, ".", " "), ",", ".")
     try:

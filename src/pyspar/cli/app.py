@@ -188,15 +188,10 @@ def _run(command: str, given: dict[str, Any]) -> None:
         sep = {"tab": "\t", "\\t": "\t"}.get(given["sep"] or "", given["sep"])
         if sep is not None and len(sep) != 1:
             raise InputError(f"--sep must be one character or tab, got {sep!r}")
-        values = {name: tuple(value or ()) if name in ("drop", "category") else value for name, value in given.items()}
-        values |= {
-            "options": commands.files.ReadOptions(
-                sep, given["decimal"] and str(given["decimal"]), tuple(given["na"] or ())
-            )
-        }
-        values |= {"impute": given["bad_cells"] == "impute"}
-        names = commands.Request.__dataclass_fields__.keys() & values.keys()
-        request = commands.Request(**{name: values[name] for name in names})
+        options = commands.files.ReadOptions(sep, given["decimal"] and str(given["decimal"]), tuple(given["na"] or ()))
+        values = {**given, "options": options, "impute": given["bad_cells"] == "impute"}
+        known = commands.Request.__dataclass_fields__
+        request = commands.Request(**{name: value for name, value in values.items() if name in known and value})
         work = getattr(commands, command)
         result = work(request, **{name: given[name] for name in list(signature(work).parameters)[1:]})
         report = result.pop("report", None)

@@ -43,18 +43,12 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "method" in result:
         yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
     if forecast := result.get("expected"):
-        before = f"{format_number(forecast['before'])} before adapting, " if forecast.get("before") else ""
-        source = (
-            f"; {format_number(forecast['source_rmse'])} on source rows"
-            if forecast.get("source_rmse", 0.0) > 0.0
-            else ""
-        )
-        interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast.get("interval95") else ""
-        yield "expected", f"{before}{format_number(forecast['rmse'])}{interval} RMSE on the target{source}"
+        source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
+        interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast["interval95"] else ""
+        yield "expected", f"{_list_rmse(forecast)}{interval} RMSE on the target{source}"
     if measured := result.get("measured"):
-        before = f"{format_number(measured['before'])} before adapting, " if measured.get("before") is not None else ""
         rows = count_noun(measured["rows"], "target row")
-        yield "measured", f"{before}{format_number(measured['rmse'])} RMSE on the {rows} with a label"
+        yield "measured", f"{_list_rmse(measured)} RMSE on the {rows} with a label"
     if correction := result.get("correction"):
         text = f"with {count_noun(correction['labels'], 'target label')}"
         if correction.get("chosen"):
@@ -70,6 +64,11 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for label in ("wrote", "saved", "next step"):
         if result.get(label):
             yield label, result[label]
+
+
+def _list_rmse(errors: dict[str, Any]) -> str:
+    before = "" if errors["before"] is None else f"{format_number(errors['before'])} before adapting, "
+    return f"{before}{format_number(errors['rmse'])}"
 
 
 def _list_first(label: str, texts: Iterable[str], limit: int = _MAX_LINES) -> Iterator[tuple[str, str]]:
