@@ -207,6 +207,8 @@ def test_an_error_in_the_arguments_names_them_and_the_help_to_read(spar):
     for arguments, text in (
         (("adapt", "a.csv", "b.csv", "--method", "pcr"), "spar adapt --help"),
         (("adapt", "a.csv", "b.csv", "--alpha", "1.5"), "--alpha"),
+        (("adapt", "a.csv", "b.csv", "--level", "1"), "--level"),
+        (("adapt", "a.csv", "b.csv", "--level", "nan"), "--level"),
         (("adapt", "a.csv"), "TARGET"),
         (("label", "a.csv", "b.csv", "--rows", "0"), "--rows"),
         (("watch", "a.csv"), "watch"),
@@ -307,7 +309,6 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(None, None, "--groups", "group")
     run(lambda table: table.assign(who="one"), None, "--groups", "who")
     run(None, None, "--sep", "::")
-    run(None, None, "--level", "1")
     run(None, None, "-o", "p.xlsx")
     run(None, None, "-o", "nowhere/p.csv")
     run(None, None, "-o", "source.csv")

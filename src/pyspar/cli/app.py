@@ -53,12 +53,11 @@ Assume = _option(
     "a change of the measurement (the columns are aligned). By default the relation; with target labels, these choose.",
 )
 Alpha = _option(
-    float | None,
-    "Confidence of the paper's rule in [0, 1]; by default 0.999 for spar, and no rule for bayes.",
-    min=0,
-    max=1,
+    float | None, "Confidence of the paper's rule; by default 0.999 for spar, and no rule for bayes.", min=0, max=1
 )
-Level = _option(float, "The probability that the interval of a row contains its label (columns low and high).")
+Level = _option(
+    float, "The probability that the interval of a row contains its label (columns low and high).", min=0.001, max=0.999
+)
 Sep = _option(str | None, "The separator of text files, such as ; or tab. By default it is found from the header.")
 Decimal = _option(DecimalMark | None, "The decimal mark of text: a point by default, or a comma.")
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")

@@ -38,7 +38,7 @@ def adapt(
     save_model: Path | None, level: float,
 ) -> Result:  # fmt: skip
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
-    check_outputs(request, output, level)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     files.check_output(save_model, "--save-model", (".skops",), request)
     inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels):
@@ -142,7 +142,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
 
 def predict(request: Request, *, output: Path, level: float) -> Result:
     """Predict the rows of a file in batches with a saved model."""
-    check_outputs(request, output, level)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")
@@ -161,13 +161,6 @@ def predict(request: Request, *, output: Path, level: float) -> Result:
         "rows": n, "measured": predicted.measure(), "level": level if predicted.has_intervals else None,
         "notes": [*imputed, *notes], "output": output, "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
     }  # fmt: skip
-
-
-def check_outputs(request: Request, output: Path | None, level: float) -> None:
-    """Raise InputError for predictions that cannot be written."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
-    files.check_output(output, "--output", files.OUTPUTS, request)
 
 
 def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:

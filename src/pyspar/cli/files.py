@@ -159,8 +159,8 @@ def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Select the features of a data frame and convert them to numbers and text; the first step of a saved model."""
 
-    def __init__(self, kinds: dict[str, str], label: str = "", options: tuple[Any, ...] = ()) -> None:
-        self.kinds, self.label, self.options = kinds, label, options
+    def __init__(self, kinds: dict[str, str], options: tuple[Any, ...] = ()) -> None:
+        self.kinds, self.options = kinds, options
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         self.n_features_in_ = len(self.kinds)
@@ -312,7 +312,7 @@ def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, l
     named = {*source.names, label, request.identity, request.groups, *request.drop}
     ignored |= {name: "only in the target" for name in target.names if name not in named}
     return Inputs(
-        request, label, TableColumns(kinds, label, tuple(request.options)).fit(), make_encoder(kinds), target_file,
+        request, label, TableColumns(kinds, tuple(request.options)).fit(), make_encoder(kinds), target_file,
         len(Z), X, y, Z, None if request.groups is None else source.groups(request.groups), labels, target.cells,
         notes, ignored, _list_imputed(X.mean(numeric_only=True), X.isna().sum(), Z.isna().sum()),
     )  # fmt: skip
@@ -452,7 +452,7 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
     x, n_source = moments_of_batches(rows, labelled=True), len(missing)
     z = moments_of_batches((encode(Z) for Z, _ in read(target, kinds) if len(Z)), labelled=False)
     imputed = _list_imputed(found["mean"], sum(missing[:n_source]), sum(missing[n_source:]))
-    columns = TableColumns(kinds, label, tuple(request.options)).fit()
+    columns = TableColumns(kinds, tuple(request.options)).fit()
     return Inputs(
         request, label, columns, encoder, target, z.rows, x, y, z, notes=notes, ignored=ignored, imputed=imputed
     )
