@@ -31,6 +31,8 @@ from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
+Batch = tuple[Any, Any, Any]
+"""Features of rows, labels or None, and ids or None."""
 
 
 def adapt(
@@ -104,10 +106,9 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
         inspected = model[-1] if inputs.is_streamed else model
         columns = list_columns(model[0], inputs.kinds)
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
-    with write_atomically(*([] if html is None else [html])) as parts:
-        for part in parts:
-            title = f"{inputs.label}: {request.source.name} → {request.target.name}"
-            replace(report, title=title, notes=(*inputs.notes, *notes)).save(part)
+    if html is not None:
+        title = f"{inputs.label}: {request.source.name} → {request.target.name}"
+        replace(report, title=title, notes=(*inputs.notes, *notes)).save(html)
     wrote = None if html is None else str(html)
     return {"report": report, "data": describe_data(inputs), "notes": [*inputs.notes, *notes], "wrote": wrote}
 
@@ -116,21 +117,20 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
     files.check_output(output, "--output", files.OUTPUTS, request)
     inputs = files.load_inputs(request)
-    if inputs.is_streamed:
-        raise InputError("spar label needs the rows in memory; pass fewer rows")
     model = adapt_model(fit(inputs, "bayes", None), inputs)
-    target = Table(inputs.target, inputs.target_cells)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):
         raise InputError(f"--rows must be at most the number of target rows without a label, {free}, got {rows}")
     with collect_warnings() as notes:
         choice = rows_to_label(model, inputs.Z, rows, exclude=known)
     chosen = [int(row) for row in choice.rows]
-    with write_atomically(*([] if output is None else [output])) as parts:
-        for part in parts:
+    if output is not None:
+        with write_atomically(output) as (part,):
             files.write_label_rows(part, inputs.target_cells, inputs.label, chosen, choice.reasons)
-    words = None if request.identity is None else target.words(request.identity)
-    names = [f"row {row}" if words is None else f"{request.identity} {words[row]}" for row in chosen]
+    names = [f"row {row}" for row in chosen]
+    if request.identity is not None:
+        words = Table(inputs.target, inputs.target_cells).words(request.identity)
+        names = [f"{request.identity} {word}" for word in words[chosen]]
     wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} (rows count from 0)"
     label_rows = [{"row": row, "name": name, "reason": why} for row, name, why in zip(chosen, names, choice.reasons)]
     next_step = None if output is None else f"fill in {inputs.label!r}, and run spar adapt with --labels {output}"
@@ -215,13 +215,9 @@ class Predicted(NamedTuple):
 
 
 def write_predictions(
-    batches: Iterable[tuple[Any, Any, Any]],
-    models: Sequence[Any],
-    identity: str | None,
-    path: Path | None,
-    level: float,
+    batches: Iterable[Batch], models: Sequence[Any], identity: str | None, path: Path | None, level: float
 ) -> Predicted:
-    """Predict batches of rows, labels and ids, the last two of which may be None, and write the last predictions."""
+    """Predict batches of rows, and write the predictions of the last model."""
     values, errors, ends, n, n_missing = [], [], None, 0, 0
     with files.table_writer(path) as write:
         for rows, labels, ids in batches:
@@ -234,10 +230,8 @@ def write_predictions(
     return Predicted(np.concatenate(values), np.concatenate(errors, axis=1), ends is not None, n_missing)
 
 
-def read_rows(
-    file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request
-) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the rows of a file in batches: features, labels or None, and ids or None."""
+def read_rows(file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request) -> Iterator[Batch]:
+    """Yield the rows of a file in batches."""
     identity = request.identity
     extra = [name for name in (label, identity) if name is not None]
     for table in files.read_batches(file, list(dict.fromkeys([*kinds, *extra]))):
