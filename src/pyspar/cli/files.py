@@ -90,15 +90,16 @@ class Table(NamedTuple):
         words[pd.isna(words)] = np.nan
         return words
 
-    def labels(self, name: str, fix: str = "correct the labels") -> Any:
-        """Return a column as labels, NaN where missing. Bad cells raise an InputError; without ``fix`` they are NaN."""
+    def labels(self, name: str) -> Any:
+        """Return a column as labels, NaN where missing. Bad cells raise an InputError."""
         kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
         if kind != "empty" and (not is_number(kind) or kind == "date"):
             first = next(word for word in self.words(name) if isinstance(word, str))
             advice = "correct them, or use another column"
             raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; {advice}")
         values, bad = self.numbers(name, "truth" if kind == "truth" else "number")
-        if bad and fix:
+        if bad:
+            fix = "correct the labels, or pass --na TEXT if a text means missing"
             raise cells.bad_cells_error(bad, self.file, fix)
         return values
 
@@ -229,7 +230,12 @@ def load_inputs(request: Request) -> Inputs:
     """Read and check both files, choose the features, and convert them. Large files are reduced to Moments."""
     source = open_rows(request.source, request.options, "source")
     target = open_rows(request.target, request.options, "target")
-    label = find_label(source, target, request.label)
+    label = request.label
+    if label is None:
+        raise InputError(f"{source.where}: --label is required; the columns are {list_some(source.names, 12)}")
+    if label not in source.names:
+        swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
+        raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, source.names)}{swapped}")
     check_column(request.identity, "--id", target.names, target.where)
     check_column(request.groups, "--groups", source.names, source.where)
     if label in (request.identity, request.groups):
@@ -240,17 +246,6 @@ def load_inputs(request: Request) -> Inputs:
                 raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
             check_column(name, option, [*source.names, *target.names], source.where)
     return (_load_streamed if request.stream else _load_tables)(request, source, target, label)
-
-
-def find_label(source: RowFile, target: RowFile, label: str | None) -> str:
-    """Return the label column, which must be in the source."""
-    names = source.names
-    if label is None:
-        raise InputError(f"{source.where}: --label is required; the columns are {list_some(names, 12)}")
-    if label in names:
-        return label
-    swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
-    raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, names)}{swapped}")
 
 
 def choose_kinds(
@@ -298,7 +293,7 @@ def _check_kinds(
 
 def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, label: str) -> Inputs:
     source, target = read_table(source_file), read_table(target_file)
-    y = _source_labels(source, label, request)
+    y = source.labels(label)
     notes, known = _check_labels(y, source_file, label, request), ~np.isnan(y)
     source, y = source._replace(cells=source.cells.filter(pa.array(known))) if notes else source, y[known]
     kinds, ignored = choose_kinds(source_file, label, request, source.kind)
@@ -325,12 +320,6 @@ def _list_imputed(means: pd.Series, missing: pd.Series, also_missing: pd.Series)
         + (f"with the source mean {means[name]:.4g}" if name in means.index else "as a category of their own")
         for name in missing.index[(missing > 0) | (also_missing > 0)]
     }
-
-
-def _source_labels(source: Table, label: str, request: Request) -> Any:
-    """Return labels of the source, NaN where missing. Bad cells are missing too if such rows are ignored."""
-    fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
-    return source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
 
 
 def _check_labels(values: Any, source: RowFile, label: str, request: Request) -> list[str]:
@@ -419,7 +408,7 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
     def read(file: RowFile, kinds: Mapping[str, str], label: str | None = None) -> Iterator[tuple[pd.DataFrame, Any]]:
         for table in read_batches(file, [*kinds, *([] if label is None else [label])]):
             X = convert(table, kinds, impute=request.impute)[0]
-            y = np.zeros(len(X)) if label is None else _source_labels(table, label, request)
+            y = np.zeros(len(X)) if label is None else table.labels(label)
             yield X[~np.isnan(y)], y
 
     kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)

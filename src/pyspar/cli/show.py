@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pyspar.paper.commands import print_table
-from pyspar.text import count_noun, format_interval, format_number, printable
+from pyspar.text import count_noun, format_number, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
@@ -44,8 +44,8 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
     if forecast := result.get("expected"):
         source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
-        interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast["interval95"] else ""
-        yield "expected", f"{_list_rmse(forecast)}{interval} RMSE on the target{source}"
+        interval = " to ".join(map(format_number, forecast["interval95"]))
+        yield "expected", f"{_list_rmse(forecast)} (95 %: {interval}) RMSE on the target{source}"
     if measured := result.get("measured"):
         rows = count_noun(measured["rows"], "target row")
         yield "measured", f"{_list_rmse(measured)} RMSE on the {rows} with a label"
