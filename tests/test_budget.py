@@ -105,11 +105,8 @@ def table() -> str:
 
 # Parts that are still above their limit, with the size that they may not exceed on the way there.
 NOT_REACHED = {
-    "`core/`, `theory.py`": 2_520,
-    "`estimators/`": 2_330,
-    "`nn/`": 1_820,
-    "`cli/` and the modules at the top level": 2_230,
-    "all outside `paper/`": 11_450,
+    "`nn/`": 1_660,
+    "`sources/`": 806,
 }
 
 

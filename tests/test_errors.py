@@ -41,7 +41,7 @@ def test_an_installed_package_that_fails_to_import_is_named(tmp_path, monkeypatc
 def test_an_error_that_a_stop_caused_is_reported_as_a_stop(capsys):
     typer = pytest.importorskip("typer")
     from pyspar.__main__ import Stopped
-    from pyspar.cli.show import handle_errors
+    from pyspar.paper.commands import handle_errors
 
     for cause, code in ((Stopped(), 130), (ValueError("bad"), 1)):
         with pytest.raises(typer.Exit) as ended, handle_errors(debug=False):

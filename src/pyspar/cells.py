@@ -28,12 +28,8 @@ MAX_VALUE = 1e60
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(inf|Inf|infinity)$"
 _LIKE_NUMBER = r"^[-+(]?\s?\p{Sc}?\s?[-+]?(\d{1,3}([.,' \x{a0}]\d{3})+|\d+)?([.,]\d*)?([eE][-+]?\d+)?\s?(%|\p{Sc})?\)?$"
 """Numbers in any notation. A column with mostly such cells is numeric, and those with signs or separators are bad."""
-_LAYOUTS = {
-    "YYYY-MM-DD": (r"^(\d{4})-(\d{1,2})(?:-(\d{1,2}))?((?:[ T].*)?)$", (1, 2, 3)),
-    "YYYY/MM/DD": (r"^(\d{4})/(\d{1,2})/(\d{1,2})((?:[ T].*)?)$", (1, 2, 3)),
-    "DD.MM.YYYY": (r"^(\d{1,2})\.(\d{1,2})\.(\d{4})((?:[ T].*)?)$", (3, 2, 1)),
-}
-"""The layouts of dates, and the groups of year, month and day. 03/04/2021 is ambiguous and not read."""
+_DATE = r"^(\d{4}-\d{1,2}(?:-\d{1,2})?|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}\.\d{1,2}\.\d{4})((?:[ T].*)?)$"
+"""Dates as YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY, with a time or without. 03/04/2021 is ambiguous and not read."""
 
 
 class ReadOptions(NamedTuple):
@@ -116,7 +112,7 @@ def bad_cells_error(cells: Sequence[BadCell], file: Any, fix: str = "") -> Input
 
 def is_number(kind: str) -> bool:
     """Return whether cells of a kind become numbers: numbers, truth values and dates."""
-    return kind in ("number", "float32", "truth") or kind.startswith("date")
+    return kind in ("number", "float32", "truth", "date")
 
 
 def as_text(cells: Any, options: ReadOptions) -> Any:
@@ -131,7 +127,7 @@ def as_text(cells: Any, options: ReadOptions) -> Any:
 
 
 def infer_kind(cells: Any, options: ReadOptions) -> str:
-    """Return the kind of a column: number, float32, truth, date with its layout, category, empty, or another type."""
+    """Return the kind of a column: number, float32, truth, date, category, empty, or another type."""
     types, kind = arrow.types, cells.type
     if types.is_null(kind) or cells.null_count == len(cells):
         return "empty"
@@ -155,9 +151,8 @@ def infer_kind(cells: Any, options: ReadOptions) -> str:
 
     if compute.all(compute.is_in(compute.utf8_lower(known), arrow.array(["true", "false"], known.type))).as_py():
         return "truth"
-    for layout, (pattern, _) in _LAYOUTS.items():
-        if 2 * count(pattern) > len(known):
-            return f"date {layout}"
+    if 2 * count(_DATE) > len(known):
+        return "date"
     return "number" if 2 * count(_LIKE_NUMBER) > len(known) else "category"
 
 
@@ -169,10 +164,13 @@ def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[t
     text = as_text(cells, options)
     if text is None:
         values, bad = _typed_numbers(cells, kind)
-    elif kind.startswith("date"):
-        values, bad = _days_of_text(text, kind.removeprefix("date").strip() or "YYYY-MM-DD")
+    elif kind == "date":
+        values, bad = _days_of_text(text)
     else:
         values, bad = _numbers_of_text(text, kind, options)
+    if kind != "date" and options.na:  # -999 is also a mark where it is written as -999.0
+        for mark in _numbers_of_text(arrow.array(options.na, arrow.large_string()), "number", options)[0]:
+            values = np.where(np.isclose(values, mark, rtol=1e-7, atol=0.0), np.nan, values)  # float32 is not exact
     if len(large := np.flatnonzero(np.abs(values) > MAX_VALUE)):
         bad = sorted([*bad, *((int(row), f"{values[row]:g}") for row in large)])
         values = np.where(np.abs(values) > MAX_VALUE, np.nan, values)
@@ -182,7 +180,7 @@ def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[t
 def _typed_numbers(cells: Any, kind: str) -> tuple[Any, list[tuple[int, str]]]:
     cells = cells.combine_chunks() if isinstance(cells, arrow.ChunkedArray) else cells
     is_date = arrow.types.is_timestamp(cells.type) or arrow.types.is_date(cells.type)
-    if is_date != kind.startswith("date") and cells.null_count < len(cells):  # another kind than in the source
+    if is_date != (kind == "date") and cells.null_count < len(cells):  # another kind than in the source
         rows = np.flatnonzero(np.asarray(cells.is_valid()))
         return np.full(len(cells), np.nan), [(int(row), str(cells[int(row)])) for row in rows]
     if is_date:
@@ -197,9 +195,7 @@ def _numbers_of_text(text: Any, kind: str, options: ReadOptions) -> tuple[Any, l
     plain = text
     if kind == "truth":
         lower = compute.utf8_lower(text)
-        plain = compute.if_else(
-            compute.equal(lower, "true"), "1", compute.if_else(compute.equal(lower, "false"), "0", text)
-        )
+        plain = compute.replace_substring_regex(compute.replace_substring_regex(lower, "^true$", "1"), "^false$", "0")
     if options.decimal == ",":  # a point is then no decimal mark
         plain = compute.replace_substring(compute.replace_substring(plain, ".", " "), ",", ".")
     try:
@@ -210,15 +206,14 @@ def _numbers_of_text(text: Any, kind: str, options: ReadOptions) -> tuple[Any, l
     return values, [(int(row), text[int(row)].as_py()) for row in np.flatnonzero(~np.asarray(is_valid))]
 
 
-def _days_of_text(text: Any, layout: str) -> tuple[Any, list[tuple[int, str]]]:
-    pattern, order = _LAYOUTS[layout]
+def _days_of_text(text: Any) -> tuple[Any, list[tuple[int, str]]]:
     encoded = text.dictionary_encode()
     days = []
     for cell in encoded.dictionary.to_pylist():
-        match = re.match(pattern, cell)
+        parts, time = match.groups() if (match := re.match(_DATE, cell)) else ("", "")
+        year, month, day = [*(parts.split(".")[::-1] if "." in parts else re.split("[-/]", parts)), "1", "1"][:3]
         try:
-            year, month, day = (match[group] or "1" for group in order) if match else ("", "", "")
-            stamp = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{match[4] if match else ''}")
+            stamp = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{time}")
             days.append((stamp.replace(tzinfo=stamp.tzinfo or UTC).timestamp()) / 86400.0)
         except (ValueError, OverflowError):
             days.append(np.nan)

@@ -9,8 +9,10 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -32,10 +34,9 @@ def write_atomically(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     contents are on the disk before the first file is renamed. Links are followed, and an existing file keeps its
     permissions.
     """
-    targets = [Path(os.path.realpath(path)) for path in paths]
-    for path, target in zip(paths, targets, strict=True):
-        if not target.parent.is_dir():
-            raise InputError(f"cannot write {os.fspath(path)!r}: its folder does not exist; create it first")
+    targets = [find_target(path) for path in paths]
+    for target in targets:
+        _remove_leftovers(target)
     parts = [target.with_name(f".{target.stem[:50]}.{secrets.token_hex(8)}{target.suffix}") for target in targets]
     try:
         for part, target in zip(parts, targets, strict=True):
@@ -58,6 +59,25 @@ def write_atomically(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
+
+
+def find_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path names, through links; raise InputError if no file can be written there."""
+    target = Path(os.path.realpath(path))
+    problem = "folder not found; create it first" if not target.parent.is_dir() else ""
+    if target.exists() and not target.is_file():  # a rename would replace even /dev/null
+        problem = "it is a folder or a device, not a file; choose another name"
+    if problem:
+        raise InputError(f"cannot write {os.fspath(path)!r}: {problem}")
+    return target
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files that killed processes left at least a day ago. Others may belong to a live process."""
+    for path in target.parent.glob(f".{escape(target.stem[:50])}.{'[0-9a-f]' * 16}{escape(target.suffix)}"):
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - 86_400:
+                path.unlink()
 
 
 def _sync(path: Path) -> None:

@@ -20,16 +20,6 @@ def format_number(value: float | None, digits: int = 3) -> str:
     return f"{float(f'{value:.{digits}g}'):,.0f}"
 
 
-def format_interval(ends: Iterable[float | None], digits: int = 3) -> str:
-    """Return an interval as text.
-
-    >>> format_interval((1.0, 2.5e5))
-    '1 to 250,000'
-    """
-    low, high = (format_number(end, digits) for end in ends)
-    return "unknown" if "unknown" in (low, high) else f"{low} to {high}"
-
-
 def format_percent(value: float) -> str:
     """Return a fraction in per cent; a value that only rounds to 0 or 100 is written as "under" or "over".
 

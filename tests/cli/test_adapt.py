@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -133,19 +132,12 @@ def test_the_chosen_method_alone_is_fitted(done, files, source, target, tmp_path
             kind, "fit", lambda self, *a, fit=fit, **k: fitted.append(type(self).__name__) or fit(self, *a, **k)
         )
     paths = files(source[NUMBERS], target[NUMBERS])
-    for method, expected in (
-        ("bayes", {"BayesSpARRegressor"}),
-        ("spar", {"SpARRegressor"}),
-        ("ols", {"SpARRegressor"}),
-        ("ridge", set()),
-    ):
+    for method, expected in (("bayes", {"BayesSpARRegressor"}), ("spar", {"SpARRegressor"})):
         fitted.clear()
         done("adapt", *paths, "--label", "price", "--method", method, "-o", tmp_path / f"{method}.csv")
         assert set(fitted) == expected
-    predictions = [
-        pd.read_csv(tmp_path / f"{method}.csv")["prediction"] for method in ("bayes", "spar", "ols", "ridge")
-    ]
-    assert all(not np.allclose(a, b) for a, b in pairwise(predictions))
+    bayes, spar = (pd.read_csv(tmp_path / f"{method}.csv")["prediction"] for method in ("bayes", "spar"))
+    assert not np.allclose(bayes, spar)
 
 
 def test_the_options_of_the_source_are_those_of_the_target_and_of_the_model(
@@ -257,6 +249,5 @@ def test_rows_of_one_group_stay_together(done, files, source, target):
     rng = np.random.default_rng(0)
     group = rng.integers(0, 12, 120)
     source = source.assign(who=group, price=source["price"] + 300 * rng.normal(size=12)[group])
-    for method in ("bayes", "ridge"):
-        text = done("adapt", *files(source, target), *HOME, "--groups", "who", "--method", method)
-        assert "3 numeric" in text  # the groups are no feature
+    text = done("adapt", *files(source, target), *HOME, "--groups", "who")
+    assert "3 numeric" in text  # the groups are no feature

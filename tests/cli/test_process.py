@@ -136,6 +136,13 @@ def test_a_pipe_that_closes_early_is_no_error(files, source, target, tmp_path):
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
 
 
+def test_a_closed_output_is_no_error(files, source, target, tmp_path):
+    words = " ".join(["adapt", *files(source, target), *HOME, "-o", str(tmp_path / "p.csv")])
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m pyspar {words} >&- 2>&-"], env=ENVIRONMENT)
+    assert done.returncode == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 80
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in UTF-8")
 def test_names_of_files_need_not_be_utf8(files, source, target, tmp_path):
     paths = [os.fsencode(path) for path in files(source, target)]
@@ -200,6 +207,8 @@ def test_an_error_in_the_arguments_names_them_and_the_help_to_read(spar):
     for arguments, text in (
         (("adapt", "a.csv", "b.csv", "--method", "pcr"), "spar adapt --help"),
         (("adapt", "a.csv", "b.csv", "--alpha", "1.5"), "--alpha"),
+        (("adapt", "a.csv", "b.csv", "--level", "1"), "--level"),
+        (("adapt", "a.csv", "b.csv", "--level", "nan"), "--level"),
         (("adapt", "a.csv"), "TARGET"),
         (("label", "a.csv", "b.csv", "--rows", "0"), "--rows"),
         (("watch", "a.csv"), "watch"),
@@ -281,6 +290,7 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(lambda table: table.drop(columns="price"))
     run(lambda table: table[:1])
     run(lambda table: table.assign(price=7))
+    run(lambda table: table.assign(price=None))
     run(put([3, 10], "price", None))
     run(put([3, 10], "price", "soon"))
     run(put(4, "price", "2,000"))
@@ -293,20 +303,22 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(lambda table: table[["price"]])
     run(None, None, "--id", "hom")
     run(None, None, "--id", "price")
+    run(None, None, "--groups", "price")
     run(None, None, "--drop", "gardn")
     run(None, None, "--drop", "price")
     run(None, None, "--groups", "group")
     run(lambda table: table.assign(who="one"), None, "--groups", "who")
     run(None, None, "--sep", "::")
-    run(None, None, "--level", "1")
     run(None, None, "-o", "p.xlsx")
     run(None, None, "-o", "nowhere/p.csv")
     run(None, None, "-o", "source.csv")
+    Path("folder.csv").mkdir()
+    run(None, None, "-o", "folder.csv")
     run(None, None, "--save-model", "m.pkl")
     run(None, None, "--labels", "nowhere.csv")
     run(None, lambda table: table.drop(columns="price"), "--use-target-labels")
     run(None, put(17, "garden", np.inf), "--stream")
-    run(None, None, "--stream", "--method", "ridge")
+    run(None, None, "--stream", "--assume", "measurement")
     run(None, None, "--stream", label="town")
     run(put(17, "price", None), None, "--stream")
     golden("cli-refusals", "\n".join(texts))

@@ -26,10 +26,11 @@ COMMA = ReadOptions(decimal=",")
         (["1", "ground", "2", "attic"], "category"),
         (["1.2.3", "4.5.6"], "category"),
         (["true", "False", "TRUE"], "truth"),
-        (["2024-01-31", "2024-02-01 12:00"], "date YYYY-MM-DD"),
-        (["2024-01", "2024-02"], "date YYYY-MM-DD"),
-        (["31.12.2024", "1.1.2025"], "date DD.MM.YYYY"),
-        (["2024/01/31", "x", "2024/01/30"], "date YYYY/MM/DD"),
+        (["2024-01-31", "2024-02-01 12:00"], "date"),
+        (["2024-01", "2024-02"], "date"),
+        (["31.12.2024", "1.1.2025"], "date"),
+        (["2024/01/31", "x", "2024/01/30"], "date"),
+        (["2024/01/31", "1.2.2024", "x"], "date"),
         (["03/04/2021"], "category"),
         (["2024", "2025"], "number"),
         (["NA", "", "?"], "empty"),
@@ -86,20 +87,20 @@ def test_numbers_have_one_notation(text, options, number):
 @pytest.mark.parametrize(
     ("cells", "kind", "day"),
     [
-        (["1970-01-02"], "date YYYY-MM-DD", 1.0),
-        (["2.1.1970"], "date DD.MM.YYYY", 1.0),
-        (["1970/1/2"], "date YYYY/MM/DD", 1.0),
-        (["1970-01-02T12:00:00"], "date YYYY-MM-DD", 1.5),
-        (["1970-01-02T12:00:00+12:00"], "date YYYY-MM-DD", 1.0),
-        (["1970-01-02 06:00:00Z"], "date YYYY-MM-DD", 1.25),
-        (["1970-02"], "date YYYY-MM-DD", 31.0),
+        (["1970-01-02"], "date", 1.0),
+        (["2.1.1970"], "date", 1.0),
+        (["1970/1/2"], "date", 1.0),
+        (["1970-01-02T12:00:00"], "date", 1.5),
+        (["1970-01-02T12:00:00+12:00"], "date", 1.0),
+        (["1970-01-02 06:00:00Z"], "date", 1.25),
+        (["1970-02"], "date", 31.0),
         ([date(1970, 1, 2)], "date", 1.0),
         ([datetime(1970, 1, 2, 12)], "date", 1.5),
-        ([datetime(1970, 1, 2, tzinfo=UTC)], "date YYYY-MM-DD", 1.0),
-        (["2024-02-30"], "date YYYY-MM-DD", None),
-        (["02.01.1970"], "date YYYY-MM-DD", None),
-        (["last May"], "date YYYY-MM-DD", None),
-        (["20240131"], "date YYYY-MM-DD", None),
+        ([datetime(1970, 1, 2, tzinfo=UTC)], "date", 1.0),
+        (["2024-02-30"], "date", None),
+        (["2.1.1970", "1970/1/3", "1970-01-04"], "date", 1.0),
+        (["last May"], "date", None),
+        (["20240131"], "date", None),
     ],
 )
 def test_dates_are_days_since_1970(cells, kind, day):
@@ -108,6 +109,18 @@ def test_dates_are_days_since_1970(cells, kind, day):
     assert len(bad) == (day is None)
     for unit in ("s", "ms", "us", "ns"):
         assert to_numbers(pa.array([datetime(1970, 1, 2)], pa.timestamp(unit)), "date", PLAIN)[0] == [1.0]
+
+
+@pytest.mark.parametrize("cells", [[-999.0, 1.0], [-999, 1], np.float32([-999.9, 1.0]), ["-999.0", "1"], [np.inf, 1.0]])
+def test_a_mark_that_is_a_number_is_missing_in_every_notation(cells):
+    options = ReadOptions(na=("-999", "-999.9", "inf", "gone"))
+    values, bad = to_numbers(pa.array(cells), "number", options)
+    np.testing.assert_equal(values, [np.nan, 1.0])
+    assert not bad
+    assert infer_kind(pa.array(["-999,0", "0,5"]), COMMA._replace(na=("-999",))) == "number"
+    np.testing.assert_equal(
+        to_numbers(pa.array(["-999,50", "0,5"]), "number", COMMA._replace(na=("-999,5",)))[0], [np.nan, 0.5]
+    )
 
 
 def test_truth_values_and_numbers_of_another_kind_than_in_the_source():

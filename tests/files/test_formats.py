@@ -69,6 +69,28 @@ def test_every_format_of_a_table_gives_one_result(table, tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_a_missing_mark_is_missing_in_every_format(table, tmp_path, ending):
+    table.loc[[2, 5], "a"] = -999.0
+    table["whole"] = table["whole"].replace(3, -999)
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    WRITERS[ending](table, tmp_path / f"t.{ending}")
+    path = tmp_path / f"t.{ending}"
+    got = load_inputs(Request(path, path, "y", category=("whole",), options=ReadOptions(na=("-999",))))
+    assert got.X["a"].isna().sum() == 2
+    assert (got.X["whole"].isna() == (table["whole"] == -999)).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_spaces_around_names_are_ignored(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    WRITERS[ending](pd.DataFrame([[1, 2]], columns=[" a", "y "]), path)
+    assert read(path).names == ["a", "y"]
+    WRITERS[ending](pd.DataFrame([[1, 2, 2]], columns=["a", "y", " y"]), path)
+    with pytest.raises(InputError, match="duplicate column names 'y'"):  # the label would be a feature
+        read(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
 def test_duplicate_names_are_refused_in_every_format(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     if ending == "parquet":
@@ -174,6 +196,13 @@ def test_quoted_line_breaks_blank_lines_and_names_are_kept(tmp_path):
     assert table.names == ["a b", "Unnamed: 1", "y"]
     assert table.cells.to_pylist()[0]["Unnamed: 1"] == "two\nlines"
     assert table.cells.to_pylist()[1]["Unnamed: 1"] == '5 " x'
+
+
+@pytest.mark.parametrize("ending", ["\r", "\n", "\r\n"])
+def test_every_line_ending_is_read(tmp_path, ending):
+    path = tmp_path / "x.csv"
+    path.write_bytes(ending.join(["a,y", "1,2", "3,4", ""]).encode())
+    assert read(path).cells.to_pylist() == [{"a": "1", "y": "2"}, {"a": "3", "y": "4"}]
 
 
 def test_the_options_of_text_files(tmp_path):

@@ -143,3 +143,35 @@ def test_a_killed_process_loses_nothing(tmp_path):
     with write_atomically(path) as (temporary,):
         temporary.write_text("new")
     assert path.read_text() == "new"
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path):
+    path = tmp_path / "a.csv"
+    (tmp_path / ".a.note.csv").write_text("a file of the user")
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(path)], check=False)
+    left = [name for name in os.listdir(tmp_path) if name != ".a.note.csv"]
+    assert len(left) == 2
+    os.utime(tmp_path / left[0], (1.7e9, 1.7e9))  # the other one may belong to a live process
+    with write_atomically(path) as (temporary,):
+        temporary.write_text("new")
+    assert sorted(os.listdir(tmp_path)) == sorted([left[1], ".a.note.csv", "a.csv"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_folder_a_pipe_or_a_device_is_refused_and_not_replaced(tmp_path):
+    pipe, link, folder = tmp_path / "pipe", tmp_path / "a.csv", tmp_path / "b.csv"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)  # a link to /dev/null would replace the device itself
+    folder.mkdir()
+    before = sorted(os.listdir(tmp_path))
+    for path in (link, folder):
+
+        def write(path=path):
+            with write_atomically(tmp_path / "c.csv", path) as temporaries:
+                temporaries[1].write_text("new")
+
+        with pytest.raises(InputError, match=rf"{path.name}.*not a file"):
+            write()
+        assert sorted(os.listdir(tmp_path)) == before
+    assert pipe.is_fifo()

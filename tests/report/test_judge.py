@@ -14,6 +14,7 @@ from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.separation import Separation
 from pyspar.report.judge import Candidate, SourceLabel, Target, choose_model, judge_output, measure_rmse
 from pyspar.report.shift_report import HEADLINES, TEXTS, Advice, ColumnDrift, ModelErrors
+from pyspar.text import format_number
 
 FOUND, NOT_FOUND = Separation(0.9, 1e-9, True), Separation(0.5, 0.4, False)
 CONTEXT = {"responsible": (("a", 1.0),), "responsible_for": "shift", "new_groups": False}
@@ -135,11 +136,23 @@ def test_implausible_predictions_are_serious_and_forbid_keeping_the_model():
     assert far.severity == "serious"
     low, high = -0.5 * np.ptp(y) + y.min(), 0.5 * np.ptp(y) + y.max()
     predicted = model.predict(Z)
+    best = np.clip(predicted, max(low, 0.0), high)  # the plausible labels with the smallest errors
+    assert far.numbers["floor"] == pytest.approx(root_mean_squared_error(best, predicted))
+    assert f"the RMSE is at least {format_number(far.numbers['floor'])}" in far.text
     assert far.numbers["n"] == ((predicted < max(low, 0.0)) | (predicted > high)).sum() > 20
     assert report.outputs[0].advice is Advice.LABEL
     lines = str(report).split("\n")
     assert lines[1].startswith("serious: ")
     assert report.to_dict()["findings"][0]["code"] == "SPAR018"
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_fewer_labels_than_a_correction_needs_are_not_advised_for_one(m, rng):
+    X = rng.normal(size=(60, 3))
+    report = inspect(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=60)), X[:m], y=np.full(m, 9.0))
+    assert report.outcome == "hurts"
+    assert report.outputs[0].advice is Advice.LABEL
+    assert report.title.endswith(["1 target row", "2 target rows"][m - 1])
 
 
 @pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor, "any"])

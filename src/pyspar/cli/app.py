@@ -14,9 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from pyspar import __version__
-from pyspar.cli.show import EXIT_CODES, handle_errors, list_result, print_json, print_lines
+from pyspar.cli.show import EXIT_CODES, list_result, print_lines
 from pyspar.errors import InputError, need
 from pyspar.paper.commands import data as paper_data
+from pyspar.paper.commands import handle_errors, print_json
 from pyspar.paper.commands import reproduce as paper_reproduce
 from pyspar.text import printable
 
@@ -24,7 +25,7 @@ FILES = (
     "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .xlsx (the first sheet), .npy (a 2-D array "
     "with columns x0, x1, ...). Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
 )
-Method = StrEnum("Method", ["bayes", "spar", "ols", "ridge"])
+Method = StrEnum("Method", ["bayes", "spar"])
 Assumption = StrEnum("Assumption", ["relation", "measurement"])
 BadCells = StrEnum("BadCells", ["stop", "impute"])
 DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
@@ -45,21 +46,18 @@ Labels = _option(Path | None, "Labels of TARGET rows, which correct the model: t
 UseLabels = _option(
     bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
 )
-MethodOption = _option(
-    Method, "bayes (ridge, adapted), spar (the paper's method), or ols and ridge, which are not adapted."
-)
+MethodOption = _option(Method, "bayes (ridge regression, adapted) or spar (least squares, adapted as in the paper).")
 Assume = _option(
     Assumption | None,
     "What stays the same: the relation of features and label (the weights are adapted), or only the population, after "
     "a change of the measurement (the columns are aligned). By default the relation; with target labels, these choose.",
 )
 Alpha = _option(
-    float | None,
-    "Confidence of the paper's rule in [0, 1]; by default 0.999 for spar, and no rule for bayes.",
-    min=0,
-    max=1,
+    float | None, "Confidence of the paper's rule; by default 0.999 for spar, and no rule for bayes.", min=0, max=1
 )
-Level = _option(float, "The probability that the interval of a row contains its label (columns low and high).")
+Level = _option(
+    float, "The probability that the interval of a row contains its label (columns low and high).", min=0.001, max=0.999
+)
 Sep = _option(str | None, "The separator of text files, such as ; or tab. By default it is found from the header.")
 Decimal = _option(DecimalMark | None, "The decimal mark of text: a point by default, or a comma.")
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")
@@ -169,7 +167,10 @@ app.command(epilog=paper_reproduce.EPILOG, short_help="Run the experiments of th
 
 def run() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell
+            setattr(sys, name, io.StringIO())
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # in every locale
     app(prog_name="spar")
@@ -186,15 +187,10 @@ def _run(command: str, given: dict[str, Any]) -> None:
         sep = {"tab": "\t", "\\t": "\t"}.get(given["sep"] or "", given["sep"])
         if sep is not None and len(sep) != 1:
             raise InputError(f"--sep must be one character or tab, got {sep!r}")
-        values = {name: tuple(value or ()) if name in ("drop", "category") else value for name, value in given.items()}
-        values |= {
-            "options": commands.files.ReadOptions(
-                sep, given["decimal"] and str(given["decimal"]), tuple(given["na"] or ())
-            )
-        }
-        values |= {"impute": given["bad_cells"] == "impute"}
-        names = commands.Request.__dataclass_fields__.keys() & values.keys()
-        request = commands.Request(**{name: values[name] for name in names})
+        options = commands.files.ReadOptions(sep, given["decimal"] and str(given["decimal"]), tuple(given["na"] or ()))
+        values = {**given, "options": options, "impute": given["bad_cells"] == "impute"}
+        known = commands.Request.__dataclass_fields__
+        request = commands.Request(**{name: value for name, value in values.items() if name in known and value})
         work = getattr(commands, command)
         result = work(request, **{name: given[name] for name in list(signature(work).parameters)[1:]})
         report = result.pop("report", None)

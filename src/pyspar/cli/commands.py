@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
 from pyspar import (
@@ -26,13 +24,15 @@ from pyspar import inspect as inspect_model
 from pyspar.cli import files
 from pyspar.cli.files import Inputs, Request, Table
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.pipelines import split_model
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
 from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
-RIDGE_PENALTIES = np.logspace(-4, 8, 49)
+Batch = tuple[Any, Any, Any]
+"""Features of rows, labels or None, and ids or None."""
 
 
 def adapt(
@@ -40,11 +40,11 @@ def adapt(
     save_model: Path | None, level: float,
 ) -> Result:  # fmt: skip
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
-    check_outputs(request, output, level)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     files.check_output(save_model, "--save-model", (".skops",), request)
     inputs = files.load_inputs(request)
-    if inputs.is_streamed and (assume == "measurement" or use_labels or method == "ridge"):
-        raise InputError("--assume measurement, target labels and --method ridge need rows in memory; use fewer rows")
+    if inputs.is_streamed and (assume == "measurement" or use_labels):
+        raise InputError("--assume measurement and target labels need rows in memory; use fewer rows")
     if use_labels and inputs.labels is None:
         fix = "choose rows with spar label, and pass them with --labels"
         raise InputError(f"{inputs.target.where}: no labels in the column {inputs.label!r}; {fix}")
@@ -53,7 +53,7 @@ def adapt(
         before = forecast(trained, inputs)
         models: dict[str, Any] = {}
         if assume != "measurement":
-            models["relation"] = adapt_model(trained, inputs) if method in ("bayes", "spar") else trained
+            models["relation"] = adapt_model(trained, inputs)
         if assume == "measurement" or (use_labels and assume is None):
             models["measurement"] = align(trained, source=inputs.X, target=inputs.Z)
         assumed, model = next(iter(models.items()))
@@ -64,11 +64,11 @@ def adapt(
             errors = {name: root_mean_square(each.predict(inputs.Z) - inputs.labels) for name, each in models.items()}
             chosen = assumed if len(models) > 1 else None
             correction = {"labels": model.n_labels_, "candidates": errors, "chosen": chosen}
-        after = before if model is trained else forecast(model, inputs)
+        after = forecast(model, inputs)
     expected = None
     if after is not None:
         expected = {name: getattr(after, name, None) for name in ("rmse", "interval80", "interval95", "source_rmse")}
-        expected["before"] = before.rmse if before is not None and model is not trained else None
+        expected["before"] = None if before is None else before.rmse
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
@@ -77,7 +77,7 @@ def adapt(
     measured, n_outside, low, high = None, 0, inputs.y.min(), inputs.y.max()
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored:
-            both = (trained, model) if is_scored and model is not trained else (model,)
+            both = (trained, model) if is_scored else (model,)
             predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
             measured = predicted.measure() if is_scored else None
             # Far off is more than the range of the source's labels outside this range.
@@ -106,10 +106,9 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
         inspected = model[-1] if inputs.is_streamed else model
         columns = list_columns(model[0], inputs.kinds)
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
-    with write_atomically(*([] if html is None else [html])) as parts:
-        for part in parts:
-            title = f"{inputs.label}: {request.source.name} → {request.target.name}"
-            replace(report, title=title, notes=(*inputs.notes, *notes)).save(part)
+    if html is not None:
+        title = f"{inputs.label}: {request.source.name} → {request.target.name}"
+        replace(report, title=title, notes=(*inputs.notes, *notes)).save(html)
     wrote = None if html is None else str(html)
     return {"report": report, "data": describe_data(inputs), "notes": [*inputs.notes, *notes], "wrote": wrote}
 
@@ -118,21 +117,20 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
     files.check_output(output, "--output", files.OUTPUTS, request)
     inputs = files.load_inputs(request)
-    if inputs.is_streamed:
-        raise InputError("spar label needs the rows in memory; pass fewer rows")
     model = adapt_model(fit(inputs, "bayes", None), inputs)
-    target = Table(inputs.target, inputs.target_cells)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
     if rows > (free := inputs.n_target - len(known)):
-        raise InputError(f"--rows must be at most {free}, the rows without a label, got {rows}")
+        raise InputError(f"--rows must be at most the number of target rows without a label, {free}, got {rows}")
     with collect_warnings() as notes:
         choice = rows_to_label(model, inputs.Z, rows, exclude=known)
     chosen = [int(row) for row in choice.rows]
-    with write_atomically(*([] if output is None else [output])) as parts:
-        for part in parts:
+    if output is not None:
+        with write_atomically(output) as (part,):
             files.write_label_rows(part, inputs.target_cells, inputs.label, chosen, choice.reasons)
-    words = None if request.identity is None else target.words(request.identity)
-    names = [f"row {row}" if words is None else f"{request.identity} {words[row]}" for row in chosen]
+    names = [f"row {row}" for row in chosen]
+    if request.identity is not None:
+        words = Table(inputs.target, inputs.target_cells).words(request.identity)
+        names = [f"{request.identity} {word}" for word in words[chosen]]
     wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} (rows count from 0)"
     label_rows = [{"row": row, "name": name, "reason": why} for row, name, why in zip(chosen, names, choice.reasons)]
     next_step = None if output is None else f"fill in {inputs.label!r}, and run spar adapt with --labels {output}"
@@ -144,7 +142,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
 
 def predict(request: Request, *, output: Path, level: float) -> Result:
     """Predict the rows of a file in batches with a saved model."""
-    check_outputs(request, output, level)
+    files.check_output(output, "--output", files.OUTPUTS, request)
     path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")
@@ -165,25 +163,11 @@ def predict(request: Request, *, output: Path, level: float) -> Result:
     }  # fmt: skip
 
 
-def check_outputs(request: Request, output: Path | None, level: float) -> None:
-    """Raise InputError for predictions that cannot be written."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"--level must be in (0, 1), got {level:g}; try 0.9")
-    files.check_output(output, "--output", files.OUTPUTS, request)
-
-
 def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
-    """Return the fitted pipeline of encoder and regressor. Only the chosen method is fitted."""
+    """Return the fitted pipeline of encoder and regressor."""
     groups = {} if inputs.groups is None else {"regressor__groups": inputs.groups}
-    regressor: Any
-    if method == "bayes":
-        regressor = BayesSpARRegressor(alpha=alpha)
-    elif method == "ridge":
-        n_folds = 0 if inputs.groups is None else min(10, len(set(inputs.groups)))
-        splits = list(GroupKFold(n_folds).split(inputs.X, groups=inputs.groups)) if n_folds else None
-        regressor, groups = RidgeCV(alphas=RIDGE_PENALTIES, cv=splits), {}
-    else:
-        regressor = SpARRegressor(0.999 if alpha is None else alpha)
+    least_squares = SpARRegressor(0.999 if alpha is None else alpha)
+    regressor: Any = BayesSpARRegressor(alpha=alpha) if method == "bayes" else least_squares
     if inputs.is_streamed:
         return Pipeline([("encode", inputs.encoder), ("regressor", regressor.fit(inputs.X))])
     return Pipeline([("encode", inputs.encoder), ("regressor", regressor)]).fit(inputs.X, inputs.y, **groups)
@@ -207,14 +191,10 @@ def adapt_model(trained: Any, inputs: Inputs) -> Any:
 
 
 def forecast(model: Any, inputs: Inputs) -> Any:
-    """Return the expected error on the target, or None for a regressor of another library."""
-    try:
-        if inputs.is_streamed:
-            return model[-1].expected_rmse(inputs.Z)
-        own = getattr(model, "expected_rmse", None)
-        return expected_rmse(model, inputs.Z) if own is None else own(inputs.Z)
-    except TypeError:
-        return None
+    """Return the expected error on the target, or None for an aligned model."""
+    if inputs.is_streamed:
+        return model[-1].expected_rmse(inputs.Z)
+    return expected_rmse(model, inputs.Z) if hasattr(split_model(model)[1], "expected_rmse") else None
 
 
 class Predicted(NamedTuple):
@@ -235,13 +215,9 @@ class Predicted(NamedTuple):
 
 
 def write_predictions(
-    batches: Iterable[tuple[Any, Any, Any]],
-    models: Sequence[Any],
-    identity: str | None,
-    path: Path | None,
-    level: float,
+    batches: Iterable[Batch], models: Sequence[Any], identity: str | None, path: Path | None, level: float
 ) -> Predicted:
-    """Predict batches of rows, labels and ids, the last two of which may be None, and write the last predictions."""
+    """Predict batches of rows, and write the predictions of the last model."""
     values, errors, ends, n, n_missing = [], [], None, 0, 0
     with files.table_writer(path) as write:
         for rows, labels, ids in batches:
@@ -254,10 +230,8 @@ def write_predictions(
     return Predicted(np.concatenate(values), np.concatenate(errors, axis=1), ends is not None, n_missing)
 
 
-def read_rows(
-    file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request
-) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the rows of a file in batches: features, labels or None, and ids or None."""
+def read_rows(file: RowFile, kinds: Mapping[str, str], label: str | None, request: Request) -> Iterator[Batch]:
+    """Yield the rows of a file in batches."""
     identity = request.identity
     extra = [name for name in (label, identity) if name is not None]
     for table in files.read_batches(file, list(dict.fromkeys([*kinds, *extra]))):
@@ -276,9 +250,9 @@ def name_columns(ids: Any, identity: str | None, first: int, prediction: Any, en
 
 def predict_interval(model: Any, rows: Any, level: float) -> Any:
     """Return the ends of the interval of each row, or None for a model without intervals."""
-    while isinstance(model, Pipeline):
-        rows, model = model[:-1].transform(rows), model[-1]
-    return model.predict_interval(rows, level) if hasattr(model, "predict_interval") else None
+    steps, regressor = split_model(model)
+    rows = rows if steps is None else steps.transform(rows)
+    return regressor.predict_interval(rows, level) if hasattr(regressor, "predict_interval") else None
 
 
 def root_mean_square(values: Any) -> float:
@@ -288,7 +262,7 @@ def root_mean_square(values: Any) -> float:
 
 def describe_data(inputs: Inputs) -> Result:
     """Return the rows and columns of both files."""
-    kinds = ["date" if kind.startswith("date") else kind for kind in inputs.kinds.values()]
+    kinds = list(inputs.kinds.values())
     n_dates, n_categories = kinds.count("date"), kinds.count("category")
     counts = {"numeric": len(kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
     rows = {"source_rows": len(inputs.y), "target_rows": inputs.n_target}

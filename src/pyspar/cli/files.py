@@ -5,12 +5,10 @@ Only the source determines which columns are features, of which kind, and how ce
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -31,6 +29,7 @@ from pyspar import cells
 from pyspar.cells import PLAIN, BadCell, ReadOptions, describe_file, describe_rows, is_number, suggest_column
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.persist import find_target
 from pyspar.progress import progress_bar
 from pyspar.sources.files import RowFile, first_kinds, open_rows
 from pyspar.sources.stream import moments_of_batches
@@ -86,19 +85,21 @@ class Table(NamedTuple):
         """Return a column as text, NaN where missing. Whole numbers have no decimal point."""
         text = cells.as_text(self.cells[name], self.file.options)
         text = self.cells[name].cast(pa.large_string()) if text is None else text
-        words = pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1").to_numpy(zero_copy_only=False).astype(object)
+        text = cells.as_text(pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1"), self.file.options)
+        words = text.to_numpy(zero_copy_only=False).astype(object)
         words[pd.isna(words)] = np.nan
         return words
 
-    def labels(self, name: str, fix: str = "correct the labels") -> Any:
-        """Return a column as labels, NaN where missing. Bad cells raise an InputError; without ``fix`` they are NaN."""
+    def labels(self, name: str) -> Any:
+        """Return a column as labels, NaN where missing. Bad cells raise an InputError."""
         kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
-        if kind != "empty" and (not is_number(kind) or kind.startswith("date")):
+        if kind != "empty" and (not is_number(kind) or kind == "date"):
             first = next(word for word in self.words(name) if isinstance(word, str))
             advice = "correct them, or use another column"
             raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; {advice}")
         values, bad = self.numbers(name, "truth" if kind == "truth" else "number")
-        if bad and fix:
+        if bad:
+            fix = "correct the labels, or pass --na TEXT if a text means missing"
             raise cells.bad_cells_error(bad, self.file, fix)
         return values
 
@@ -159,8 +160,8 @@ def convert(table: Table, kinds: Mapping[str, str], *, impute: bool = False) -> 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Select the features of a data frame and convert them to numbers and text; the first step of a saved model."""
 
-    def __init__(self, kinds: dict[str, str], label: str = "", options: tuple[Any, ...] = ()) -> None:
-        self.kinds, self.label, self.options = kinds, label, options
+    def __init__(self, kinds: dict[str, str], options: tuple[Any, ...] = ()) -> None:
+        self.kinds, self.options = kinds, options
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         self.n_features_in_ = len(self.kinds)
@@ -229,28 +230,22 @@ def load_inputs(request: Request) -> Inputs:
     """Read and check both files, choose the features, and convert them. Large files are reduced to Moments."""
     source = open_rows(request.source, request.options, "source")
     target = open_rows(request.target, request.options, "target")
-    label = find_label(source, target, request.label)
+    label = request.label
+    if label is None:
+        raise InputError(f"{source.where}: --label is required; the columns are {list_some(source.names, 12)}")
+    if label not in source.names:
+        swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
+        raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, source.names)}{swapped}")
     check_column(request.identity, "--id", target.names, target.where)
     check_column(request.groups, "--groups", source.names, source.where)
-    if request.identity == label:
-        raise InputError(f"--id and --label must name different columns, got {label!r} for both")
+    if label in (request.identity, request.groups):
+        raise InputError(f"--id and --groups must not name the label, got {label!r}; choose another column")
     for option, given in (("--drop", request.drop), ("--category", request.category)):
         for name in given:
             if name in (label, request.identity):
                 raise InputError(f"{option} must name a feature, got {name!r}, which is the label or the id")
             check_column(name, option, [*source.names, *target.names], source.where)
     return (_load_streamed if request.stream else _load_tables)(request, source, target, label)
-
-
-def find_label(source: RowFile, target: RowFile, label: str | None) -> str:
-    """Return the label column, which must be in the source."""
-    names = source.names
-    if label is None:
-        raise InputError(f"{source.where}: --label is required; the columns are {list_some(names, 12)}")
-    if label in names:
-        return label
-    swapped = "; the target has it: are SOURCE and TARGET swapped?" if label in target.names else ""
-    raise InputError(f"{source.where}: no label column {label!r}; {suggest_column(label, names)}{swapped}")
 
 
 def choose_kinds(
@@ -298,7 +293,7 @@ def _check_kinds(
 
 def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, label: str) -> Inputs:
     source, target = read_table(source_file), read_table(target_file)
-    y = _source_labels(source, label, request)
+    y = source.labels(label)
     notes, known = _check_labels(y, source_file, label, request), ~np.isnan(y)
     source, y = source._replace(cells=source.cells.filter(pa.array(known))) if notes else source, y[known]
     kinds, ignored = choose_kinds(source_file, label, request, source.kind)
@@ -312,7 +307,7 @@ def _load_tables(request: Request, source_file: RowFile, target_file: RowFile, l
     named = {*source.names, label, request.identity, request.groups, *request.drop}
     ignored |= {name: "only in the target" for name in target.names if name not in named}
     return Inputs(
-        request, label, TableColumns(kinds, label, tuple(request.options)).fit(), make_encoder(kinds), target_file,
+        request, label, TableColumns(kinds, tuple(request.options)).fit(), make_encoder(kinds), target_file,
         len(Z), X, y, Z, None if request.groups is None else source.groups(request.groups), labels, target.cells,
         notes, ignored, _list_imputed(X.mean(numeric_only=True), X.isna().sum(), Z.isna().sum()),
     )  # fmt: skip
@@ -327,21 +322,16 @@ def _list_imputed(means: pd.Series, missing: pd.Series, also_missing: pd.Series)
     }
 
 
-def _source_labels(source: Table, label: str, request: Request) -> Any:
-    """Return labels of the source, NaN where missing. Bad cells are missing too if such rows are ignored."""
-    fix = "correct the labels, or pass --bad-cells impute --drop-unlabelled to ignore these rows"
-    return source.labels(label, "" if request.impute and request.drop_unlabelled else fix)
-
-
 def _check_labels(values: Any, source: RowFile, label: str, request: Request) -> list[str]:
     """Raise InputError if labels of the source cannot be fitted. Return a note if rows without one are ignored."""
     where = describe_file("source", source.path, label)
     missing, known = np.flatnonzero(np.isnan(values)).tolist(), values[~np.isnan(values)]
+    if len(known) < 2:
+        rows = count_noun(len(values), "row")
+        raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)} in {rows}")
     if missing and not request.drop_unlabelled:
         share, rows = f"{len(missing)} of {len(values)} labels", describe_rows(missing, source.path)
         raise InputError(f"{where}: {share} are missing, in {rows}; ignore such rows with --drop-unlabelled")
-    if len(known) < 2:
-        raise InputError(f"{where}: a fit needs at least two rows with labels, got {len(known)}")
     if known.min() == known.max():
         raise InputError(f"{where}: all labels are {known[0]:g}; choose another column")
     rows = count_noun(len(missing), "row without a label is", "rows without a label are")
@@ -351,7 +341,7 @@ def _check_labels(values: Any, source: RowFile, label: str, request: Request) ->
 def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
     """Return the labels of the target, NaN where missing; None without labels. Text in their place is a note."""
     labels, kind = None, target.kind(label) if label in target.names else "empty"
-    if is_number(kind) and not kind.startswith("date"):
+    if is_number(kind) and kind != "date":
         labels = target.labels(label)
     elif kind != "empty":
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
@@ -382,7 +372,7 @@ def _compare(X: pd.DataFrame, Z: pd.DataFrame, kinds: Mapping[str, str]) -> list
     """Return notes about features that are empty or later in the target, and about features that look like ids."""
     empty = Z.columns[Z.isna().all()]
     notes = [f"{name}: missing in every target row; all rows were imputed with the same value" for name in empty]
-    for name in (name for name in kinds if kinds[name].startswith("date")):
+    for name in (name for name in kinds if kinds[name] == "date"):
         if Z[name].min() > X[name].max():
             notes.append(f"{name}: all rows of the target are later than those of the source, so it is extrapolated")
     numbers = X[[name for name in kinds if kinds[name] in ("number", "float32")]]
@@ -418,7 +408,7 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
     def read(file: RowFile, kinds: Mapping[str, str], label: str | None = None) -> Iterator[tuple[pd.DataFrame, Any]]:
         for table in read_batches(file, [*kinds, *([] if label is None else [label])]):
             X = convert(table, kinds, impute=request.impute)[0]
-            y = np.zeros(len(X)) if label is None else _source_labels(table, label, request)
+            y = np.zeros(len(X)) if label is None else table.labels(label)
             yield X[~np.isnan(y)], y
 
     kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
@@ -451,7 +441,7 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
     x, n_source = moments_of_batches(rows, labelled=True), len(missing)
     z = moments_of_batches((encode(Z) for Z, _ in read(target, kinds) if len(Z)), labelled=False)
     imputed = _list_imputed(found["mean"], sum(missing[:n_source]), sum(missing[n_source:]))
-    columns = TableColumns(kinds, label, tuple(request.options)).fit()
+    columns = TableColumns(kinds, tuple(request.options)).fit()
     return Inputs(
         request, label, columns, encoder, target, z.rows, x, y, z, notes=notes, ignored=ignored, imputed=imputed
     )
@@ -473,12 +463,10 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
     """Raise InputError for a path that cannot be written, or that is an input file."""
     if path is None:
         return
-    folder, inputs, problem = path.parent, (request.source, request.target, request.labels), ""
+    inputs, problem = (request.source, request.target, request.labels), ""
     if path.suffix.lower() not in suffixes:
         problem = f": unsupported suffix {path.suffix or 'none'!r}; use {', '.join(suffixes)}"
-    elif not folder.is_dir():
-        problem = f": folder not found: {str(folder)!r}; create it first"
-    elif path.resolve() in [each.resolve() for each in inputs if each is not None]:
+    elif find_target(path) in [each.resolve() for each in inputs if each is not None]:
         problem = " is an input file, which would be overwritten; choose another name"
     if problem:
         raise InputError(f"{option} {str(path)!r}{problem}")
@@ -487,28 +475,26 @@ def check_output(path: Path | None, option: str, suffixes: Sequence[str], reques
 @contextmanager
 def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yield a function that writes columns by name as Parquet or text. The first columns determine the types."""
-    writers: list[Any] = []
+    writer: Any = None
+    schema: Any = None
+    with ExitStack() as stack:
+        file: Any = None if path is None else stack.enter_context(path.open("wb"))
 
-    def write(columns: dict[str, Any]) -> None:
-        table = pa.table(columns)
-        if not writers and path is not None:
-            writers.append(table.schema)
-            if path.suffix.lower() == ".parquet":
-                writers.append(pq.ParquetWriter(file, table.schema, write_page_checksum=True))
-            else:
-                sep, head = "\t" if path.suffix.lower() == ".tsv" else ",", io.StringIO()
-                csv.writer(head, delimiter=sep, lineterminator="\n").writerow(columns)
-                file.write(head.getvalue().encode())
-                settings = pcsv.WriteOptions(include_header=False, delimiter=sep)
-                writers.append(pcsv.CSVWriter(file, table.schema, write_options=settings))
-        for writer in writers[1:]:
-            writer.write_table(table.cast(writers[0]))
+        def write(columns: dict[str, Any]) -> None:
+            nonlocal writer, schema
+            table = pa.table(columns)
+            if writer is None and path is not None:
+                schema, suffix = table.schema, path.suffix.lower()
+                if suffix == ".parquet":
+                    writer = pq.ParquetWriter(file, schema, write_page_checksum=True)
+                else:
+                    options = pcsv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+                    writer = pcsv.CSVWriter(file, schema, write_options=options)
+                stack.enter_context(writer)
+            if writer is not None:
+                writer.write_table(table.cast(schema))
 
-    file: Any
-    with nullcontext() if path is None else path.open("wb") as file:
         yield write
-        for writer in writers[1:]:
-            writer.close()
 
 
 def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:

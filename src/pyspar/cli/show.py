@@ -1,88 +1,21 @@
-"""What the command line prints: errors with exit codes, JSON, and lines with labels."""
+"""The lines with labels that the command line prints."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
-import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pyspar.errors import InputError, MissingExtraError
-from pyspar.text import count_noun, format_interval, format_number, printable
+from pyspar.paper.commands import print_table
+from pyspar.text import count_noun, format_number, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
     "130 stopped by Ctrl-C or SIGTERM, and no unfinished file was left."
 )
 _MAX_LINES, _MAX_LENGTH = 8, 2000
-
-
-@contextmanager
-def handle_errors(*, debug: bool = False, stopped: str = "stopped; no unfinished file was left") -> Iterator[None]:
-    """Turn exceptions into a message on stderr and an exit code. ``debug`` adds the traceback."""
-    try:
-        yield
-    except (InputError, MissingExtraError) as error:
-        _fail(f"error: {error}", 2, debug)
-    except KeyboardInterrupt:
-        _fail(stopped, 130, debug)
-    except MemoryError:
-        _fail("error: the tables do not fit into memory; use fewer rows or columns, or --stream", 2, debug)
-    except typer.Exit:
-        raise
-    except BrokenPipeError:  # the reader of the output ended; all files are written
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-    except OSError as error:
-        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-        _fail(f"error: cannot read or write {error.filename or 'a file'}: {reason}", 2, debug)
-    except Exception as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, KeyboardInterrupt):
-            cause = cause.__cause__ or cause.__context__
-        if cause is not None:  # a library turned the exception into its own
-            _fail(stopped, 130, debug)
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"internal error: {reason}; run again with --debug for the traceback", 1, debug)
-
-
-def _fail(text: str, code: int, debug: bool) -> NoReturn:
-    if debug:
-        sys.stderr.write(printable(traceback.format_exc()))
-    sys.stderr.write(f"{printable(text)}\n")
-    raise typer.Exit(code)
-
-
-def print_json(result: Any) -> None:
-    """Print plain data as JSON on stdout, with ASCII characters only. Paths become text, NaN becomes null."""
-    sys.stdout.write(json.dumps(_to_plain(result), allow_nan=False, default=str, indent=1) + "\n")
-    sys.stdout.flush()
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _to_plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_plain(each) for each in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value
-
-
-def print_table(table: Any) -> None:
-    """Print a table of rich on stdout, without spaces at the ends of lines."""
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    sys.stdout.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
-    sys.stdout.flush()
 
 
 def print_lines(lines: Iterable[tuple[str, str]]) -> None:
@@ -110,18 +43,12 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "method" in result:
         yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
     if forecast := result.get("expected"):
-        before = f"{format_number(forecast['before'])} before adapting, " if forecast.get("before") else ""
-        source = (
-            f"; {format_number(forecast['source_rmse'])} on source rows"
-            if forecast.get("source_rmse", 0.0) > 0.0
-            else ""
-        )
-        interval = f" (95 %: {format_interval(forecast['interval95'])})" if forecast.get("interval95") else ""
-        yield "expected", f"{before}{format_number(forecast['rmse'])}{interval} RMSE on the target{source}"
+        source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
+        interval = " to ".join(map(format_number, forecast["interval95"]))
+        yield "expected", f"{_list_rmse(forecast)} (95 %: {interval}) RMSE on the target{source}"
     if measured := result.get("measured"):
-        before = f"{format_number(measured['before'])} before adapting, " if measured.get("before") is not None else ""
         rows = count_noun(measured["rows"], "target row")
-        yield "measured", f"{before}{format_number(measured['rmse'])} RMSE on the {rows} with a label"
+        yield "measured", f"{_list_rmse(measured)} RMSE on the {rows} with a label"
     if correction := result.get("correction"):
         text = f"with {count_noun(correction['labels'], 'target label')}"
         if correction.get("chosen"):
@@ -137,6 +64,11 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for label in ("wrote", "saved", "next step"):
         if result.get(label):
             yield label, result[label]
+
+
+def _list_rmse(errors: dict[str, Any]) -> str:
+    before = "" if errors["before"] is None else f"{format_number(errors['before'])} before adapting, "
+    return f"{before}{format_number(errors['rmse'])}"
 
 
 def _list_first(label: str, texts: Iterable[str], limit: int = _MAX_LINES) -> Iterator[tuple[str, str]]:

@@ -186,8 +186,9 @@ def judge_output(
     of the headline, and in ``change`` what adapting changes.
     """
     change = context.pop("change", None)
-    model = choose_model(candidates, labels, source.rounding)
-    first, ratio = candidates[0], source.ratio
+    model, first, ratio = choose_model(candidates, labels, source.rounding), candidates[0], source.ratio
+    if change is not None and change["change"] <= source.rounding:
+        model = first
     errors = {one.name: _measure(one, labels) for one in candidates}
     own, n_labels = errors[model.name], 0 if labels is None else int(np.isfinite(labels).sum())
     is_all = labels is not None and n_labels == len(labels)
@@ -232,9 +233,11 @@ def judge_output(
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
     if model.predictions is not None and len(far := source.find_implausible(model.predictions)):
         share = len(far) / len(model.predictions)
+        floor = math.sqrt(np.square(model.predictions - np.clip(model.predictions, *source.plausible)).mean())
         details = {
             "model": model.name, "n": len(far), "total": len(model.predictions), "share": share,
             "limits": source.plausible, "worst": float(model.predictions[far[0]]), "rows": far[:5].tolist(),
+            "floor": floor,
         }  # fmt: skip
         is_serious = share >= SERIOUS_IMPLAUSIBLE_SHARE and not is_settled
         findings.append(Finding("SPAR018", "serious" if is_serious else "warning", details))
@@ -251,7 +254,7 @@ def judge_output(
     is_fixed = model is not first and expect(model) != "hurts"
     serious = {f.code for f in (*findings, *target.find_problems(is_settled=is_settled)) if f.severity == "serious"}
     is_unsafe = bool(serious - ({"SPAR001"} if is_fixed else set()))
-    has_enough = is_all or n_labels >= LABELS_TO_DECIDE or (n_labels >= MIN_LABELS and outcome == "hurts")
+    has_enough = n_labels >= MIN_LABELS and (is_all or n_labels >= LABELS_TO_DECIDE or outcome == "hurts")
     is_open = {"unknown": True, "hurts": not is_fixed, "unverified": not can_forecast}.get(outcome, False)
     if has_enough and not is_confirmed:
         advice = Advice.CORRECT

@@ -204,7 +204,7 @@ class ShiftReport:
     def of(cls, model: str, outputs: list[OutputReport], further: Iterable[Finding] = (), **numbers: Any) -> Self:
         """Return the report of several outputs, with further findings about the features."""
         source = f"{numbers['n_source']:,.0f} source rows and " if math.isfinite(numbers["n_source"]) else ""
-        title = f"{model}, {source}{numbers['n_target']:,.0f} target rows"
+        title = f"{model}, {source}{count_noun(round(numbers['n_target']), 'target row')}"
         outcome = max((output.outcome for output in outputs), key=OUTCOMES.index)
         found = [*(finding for output in outputs for finding in output.findings), *further]
         ordered = tuple(sorted(found, key=lambda finding: finding.rank))
@@ -275,10 +275,12 @@ TEXTS = {
     "({columns:categories}), and no forecast covers these rows.",
     "SPAR015": "A shift was found{columns_to_blame}. Expect an RMSE of {expected} on the target, {comparison}; no "
     "label has verified it.",
-    "SPAR016": "The error on the target is unknown: it has values that the source does not have{columns_to_blame}.",
+    "SPAR016": "The error on the target is unknown: it has values, or combinations of values, that the source "
+    "does not have{columns_to_blame}.",
     "SPAR017": "{verdict_text}: on {labelled_rows} the RMSE of {model} is {observed}, {comparison}{columns_to_blame}.",
     "SPAR018": "{n:count} of {total:count} predictions of {model} ({share:percent}) are implausible by the source "
-    "labels: outside {limits:between}, up to {worst:number}. Check the rows {rows:rows} (counted from 0).",
+    "labels: outside {limits:between}, up to {worst:number}. If the labels are within, the RMSE is at least "
+    "{floor:number}. Check the rows {rows:rows} (counted from 0).",
     "SPAR020": CORRECTED,
     "SPAR021": "{model} cannot be fitted again, so its RMSE on the source is that on the given source rows. It is too "
     "low if the model was fitted on them; pass held-out rows.",
@@ -312,7 +314,9 @@ PHRASES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "columns_to_blame": lambda n: _blame(n["responsible"], n["responsible_for"]),
     "matched_rows": lambda n: MATCHED if n["matched"] else "",
     "verdict_text": lambda n: VERDICTS[n["verdict"]],
-    "labelled_rows": lambda n: f"{'all ' * n['is_all']}{count_noun(n['n_labels'], 'labelled target row')}",
+    "labelled_rows": lambda n: (
+        f"{'all ' * (n['is_all'] and n['n_labels'] > 1)}{count_noun(n['n_labels'], 'labelled target row')}"
+    ),
     "changed": lambda n: CHANGED.format(format_percent(p)) if (p := n["change_probability"]) is not None else "",
 }
 

@@ -112,11 +112,11 @@ def _open_text(path: Path, options: ReadOptions, where: str) -> Opened:
     head = start[: 1 << 20].decode("utf-8-sig", errors="ignore" if len(start) > 1 << 20 else "strict")
     usual = options.sep or ("\t" if ".tsv" in suffix_of(path) else ",")
     headers = {
-        sep: next(fields for fields in csv.reader(io.StringIO(head), delimiter=sep) if fields)
+        sep: next(fields for fields in csv.reader(io.StringIO(head, newline=None), delimiter=sep) if fields)
         for sep in (usual, *("" if options.sep else ",;\t|"))
     }
     sep = usual if len(headers[usual]) > 1 else max(headers, key=lambda sep: len(headers[sep]))
-    names = [name or f"Unnamed: {j}" for j, name in enumerate(headers[sep])]
+    names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(headers[sep])]
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         last = ""
@@ -196,7 +196,7 @@ def _open_workbook(path: Path, options: ReadOptions, where: str) -> Opened:
     if len(rows) < 2:
         raise InputError(f"{where}: the first sheet must have a header and rows")
     table = list(zip(*([_cell_text(cell) for cell in [*row, *[None] * width][:width]] for row in rows)))
-    names = [column[0] or f"Unnamed: {j}" for j, column in enumerate(table)]
+    names = [(column[0] or "").strip() or f"Unnamed: {j}" for j, column in enumerate(table)]
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         texts = [arrow.array(table[names.index(name)][1:], arrow.string()) for name in columns]
