@@ -106,7 +106,6 @@ def table() -> str:
 # Parts that are still above their limit, with the size that they may not exceed on the way there.
 NOT_REACHED = {
     "`nn/`": 1_660,
-    "`sources/`": 806,
 }
 
 

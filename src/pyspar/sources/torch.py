@@ -111,8 +111,8 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
         root = _cholesky_root(product, shift)
     if not bool(root.isfinite().all()):
         raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-    weight = None if w is None else copy_to_numpy(w)
-    return Moments.of_root(copy_to_numpy(root), d, len(X), weight, np.full(d, eps))
+    weight = None if w is None else w.numpy(force=True)
+    return Moments.of_root(root.numpy(force=True), d, len(X), weight, np.full(d, eps))
 
 
 def _less_shift(X: Tensor, Y: Tensor, w: Tensor | None, shift: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,7 +129,7 @@ def _cholesky_root(product: Tensor, shift: Tensor) -> Tensor:
     lengths = scatter.diagonal().clamp(min=0.0).sqrt()
     factor, failed = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
     if bool(failed) or not bool(factor.diagonal().min() > 1e-3):  # collinear or constant columns, or NaN
-        return torch.as_tensor(root_of_product(copy_to_numpy(product), copy_to_numpy(shift))[0])
+        return torch.as_tensor(root_of_product(product.numpy(force=True), shift.numpy(force=True))[0])
     root = torch.zeros_like(product)
     root[0, 0], root[0, 1:], root[1:, 1:] = weight.sqrt(), weight.sqrt() * (shift + middle), factor * lengths
     return root
@@ -149,13 +149,8 @@ def _check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, 
         shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
         raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
     if w is not None and bool(w.any()):
-        check_weights(copy_to_numpy(w), len(X))
+        check_weights(w.numpy(force=True), len(X))
     return X, Y, w
-
-
-def copy_to_numpy(tensor: Tensor) -> Matrix:
-    """Return a tensor of any device as a numpy array."""
-    return np.asarray(tensor.cpu().numpy())
 
 
 def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
@@ -171,6 +166,6 @@ def eigen_on(device: Any) -> Eigen:
     def gram_eigen(root: Matrix) -> tuple[Vector, Matrix]:
         on_device = torch.as_tensor(root, device=device)
         squares, V = torch.linalg.eigh(on_device.T @ on_device)
-        return copy_to_numpy(squares.flip(0)), copy_to_numpy(V.flip(1))
+        return squares.flip(0).numpy(force=True), V.flip(1).numpy(force=True)
 
     return gram_eigen
