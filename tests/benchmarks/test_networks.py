@@ -1,5 +1,8 @@
 """The benchmark of repaired networks, run on a small synthetic shift."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("benchmarks.networks", reason="the benchmarks are not part of an installed package")
 
 import torch
-from benchmarks.networks import scoring, training
+from benchmarks.networks import ablation, scoring, training
 from benchmarks.records import RESULTS, read
 from benchmarks.shifts.sets import REGISTER
 from benchmarks.shifts.sets.shift import Shift, last_third
@@ -62,6 +65,18 @@ def test_a_repair_is_scored_once_and_its_ratio_is_that_of_the_errors(tiny, tmp_p
     assert (unchanged["ratio"] == 1.0).all()
     header, rows = evidence.summarise_networks(table)
     assert {row[header.index("networks")] for row in rows} == {1}
+
+
+@pytest.mark.parametrize("rows", scoring.ROWS)
+def test_the_ablation_with_all_mechanisms_is_the_repair_of_adapt_head(tiny, rows, monkeypatch):
+    larger = replace(REGISTER[tiny], load=partial(loader, 6000))  # enough rows to change the head
+    monkeypatch.setitem(REGISTER, tiny, larger)
+    trained = training.trained_network(tiny, SMALL, epochs=2)
+    ratios = dict(ablation.repair(trained, rows))
+    assert set(ratios) == set(ablation.VARIANTS)
+    record = scoring.measure(tiny, SMALL, rows, "bayes", trained)
+    assert ratios["all mechanisms"] == pytest.approx(record["ratio"], abs=1e-5)  # adapt_head predicts in float32
+    assert record["changed"] > 0
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
