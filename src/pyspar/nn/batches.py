@@ -46,7 +46,7 @@ def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[An
 
 @dataclasses.dataclass(frozen=True)
 class BatchReader:
-    """Reads the inputs, labels and weights of batches, with the caller's functions of a batch where they are not None.
+    """Reads the inputs and labels of batches, with the caller's functions of a batch where they are not None.
 
     ``parameters`` are the named parameters of the model's forward method, with True for those that are required.
     """
@@ -54,7 +54,6 @@ class BatchReader:
     parameters: Mapping[str, bool]
     inputs: Function = None
     labels: Function = None
-    sample_weight: Function = None
 
     @classmethod
     def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
@@ -91,20 +90,13 @@ class BatchReader:
             candidates = [batch[1]]
         if len(candidates) != 1:
             raise InputError(f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_FIX}")
-        return _as_tensor(candidates[0], "labels", where)
-
-    def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
-        """Return one weight per row as a vector, or None; ``shape`` is the features' without the last dimension."""
-        given = None if self.sample_weight is None else self.sample_weight(batch)
-        if given is None:
-            return None
-        values = _as_tensor(given, "sample_weight", where)
-        if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
-            expected = f"one value per row, shape {shape}, got {tuple(values.shape)}"
-            raise InputError(f"{where}: sample_weight must return {expected}")
-        if not bool((torch.isfinite(values) & (values >= 0)).all()):
-            raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
-        return values.to(torch.float64).reshape(-1)
+        try:
+            return torch.as_tensor(candidates[0]).detach()
+        except (TypeError, ValueError, RuntimeError):
+            got = describe_batch(candidates[0])
+            raise InputError(
+                f"{where}: labels must be numbers, got {got}; pass labels=, a function of the batch"
+            ) from None
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""
@@ -174,14 +166,6 @@ def _as_arguments(value: Any) -> Arguments:
     if isinstance(value, Mapping):
         return (), {str(name): part for name, part in value.items()}
     return (value,), {}
-
-
-def _as_tensor(values: Any, name: str, where: str) -> Tensor:
-    try:
-        return torch.as_tensor(values).detach()
-    except (TypeError, ValueError, RuntimeError):
-        got = describe_batch(values)
-        raise InputError(f"{where}: {name} must be numbers, got {got}; pass {name}=, a function of the batch") from None
 
 
 def _is_array(value: Any) -> bool:

@@ -44,7 +44,6 @@ class SourceFeatures:
 
     moments: Moments
     error_roots: tuple[Matrix, ...]
-    ndim: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +114,7 @@ class AdaptedHead:
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def __repr__(self) -> str:
-        result = str(self.changed) if self.changed.directions else f"{self.changed}: the model is unchanged"
-        forecasts = [f for f in (self.forecast if isinstance(self.forecast, list) else [self.forecast]) if f]
-        if forecasts:
-            errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
-            result = f"{self.changed} without target labels; then corrected with {forecasts[0].n_labels:g} target "
-            result += f"labels, expected RMSE on the target {errors}"
+        result = f"{self.changed}{'' if self.drift is None else ', then corrected with target labels'}"
         model = type(self.model).__name__
         return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.summary})"
 
@@ -129,8 +123,7 @@ def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
     cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
-    sample_weight: Function = None, labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out",
-    progress: bool | None = None,
+    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
@@ -172,8 +165,6 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
         tuple (the model's positional arguments) or a dict (its named arguments).
-    sample_weight : function of a batch, optional
-        The weight of each row of the head's input. A zero, or False, excludes a row, such as a padded token.
     labels_scale : {"check", "ignore"}, default "check"
         "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
@@ -203,24 +194,21 @@ def adapt_head(
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
-    functions: dict[str, Any] = {"inputs": inputs, "labels": labels, "sample_weight": sample_weight}
+    functions: dict[str, Any] = {"inputs": inputs, "labels": labels}
     if not isinstance(source, SourceFeatures):
         body = adapted if source_model is None else copy_model(unwrap(source_model))
         with open_reader(body, source, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
             errors = ErrorSums(*trained, reader.run.eps) if method == "bayes" else None
-            x, ndim = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
+            x = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else (), ndim)
+        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else ())
     x = source.moments
-    if keep is not None and source.ndim != 2:
-        got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
-        raise InputError(f"target_labels requires a head with one input row per label, {got}")
     with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
-        z, _ = reader.read_moments(target_loader, ndim=source.ndim, receiver=keep, progress=progress)
+        z = reader.read_moments(target_loader, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
     check_not_tied(unwrap(model), reader.head)
@@ -238,7 +226,7 @@ def adapt_head(
     refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
     summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
     is_fitted = method != "bayes" or labels_scale == "ignore" or x.rows <= 5 * x.n_features
-    _warn_of_head(summary, new, check_body=not is_fitted)
+    _warn_of_head(summary, check_body=not is_fitted)
     drift = forecast = None
     if keep is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
@@ -253,12 +241,10 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_head_options(options["method"], alpha=options["alpha"], cutoff=options["cutoff"])
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    for name in ("inputs", "labels", "sample_weight", "head"):
+    for name in ("inputs", "labels", "head"):
         value, kind = options[name], "the name of a layer" if name == "head" else "a function of the batch"
         if value is not None and not (isinstance(value, str) if name == "head" else callable(value)):
             raise TypeError(f"{name} must be {kind}, got {value!r} ({type(value).__name__})")
-    if options["target_labels"] is not None and options["sample_weight"] is not None:
-        raise InputError("target_labels cannot be combined with sample_weight; pass one or the other")
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -303,18 +289,12 @@ def _correct(
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
-def _warn_of_head(summary: HeadSummary, new: NewHead, *, check_body: bool) -> None:
-    """Warn of a head that is constant on the target or worse on the source, and of a body that does not fit."""
+def _warn_of_head(summary: HeadSummary, *, check_body: bool) -> None:
+    """Warn of a head that is worse on the source, and of a body that does not fit."""
     errors = zip(summary.trained, summary.refitted, summary.adapted, strict=True)
     for k, (trained, refitted, adapted) in enumerate(errors):
         name = _name_output(k, summary.trained)
-        adaptation = new.adaptation
-        if adaptation is not None and not adaptation.posterior and adaptation.removed[:, k].all():
-            warn(
-                f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
-                "trained model, or pass more source rows"
-            )
-        elif adapted > MAX_SOURCE_LOSS * trained:
+        if adapted > MAX_SOURCE_LOSS * trained:
             warn(
                 f"the new head has a larger error on the source than the trained one{name}: RMSE "
                 f"{format_number(adapted)} instead of {format_number(trained)}; use the trained model, or "
