@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 from benchmarks.align import images, networks
 from benchmarks.align.corruptions import CORRUPTIONS, corrupt
 from benchmarks.align.records import Record, Records
-from pyspar.errors import SparWarning
 from pyspar.nn import SourceSummary, adapt_head, align, summarize
 from pyspar.progress import progress_bar
 
@@ -78,9 +76,7 @@ def run_target(
             error = networks.rmse(align(model, summary, X, passes=0, force=True).model, X, y)
             records.append(Record(*key, "BatchNorm statistics", error, *rest))
         for method in ("SpAR head", "Bayes head"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SparWarning)  # of SpAR heads that are worse on the source
-                head = adapt_head(model, valid, list(X.split(250)), method=method.split()[0].lower())
+            head = adapt_head(model, valid, list(X.split(250)), method=method.split()[0].lower())
             records.append(Record(*key, method, networks.rmse(head.model, X, y), *rest))
     return records
 

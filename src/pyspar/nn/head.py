@@ -32,9 +32,7 @@ LabelsScale = Literal["check", "ignore"]
 SourceRows = Literal["held-out", "training"]
 MAX_ERROR, MAX_SLOPE = 1.5, 5.0
 """Limits for labels on the scale of the predictions: the error in their standard deviations, and their slope."""
-MAX_MISFIT, MAX_SOURCE_LOSS = 2.0, 1.1
-"""The largest ratios, without a warning, of the trained head's error on the source to that of least squares, and of the
-new head's error to the trained one's."""
+MAX_MISFIT = 2.0  # of the trained head's error on the source to that of least squares, without a warning
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 
 
@@ -122,29 +120,26 @@ class AdaptedHead:
 def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
-    cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
-    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", progress: bool | None = None,
+    head: str | None = None, inputs: Function = None, labels: Function = None, labels_scale: LabelsScale = "check",
+    source_rows: SourceRows = "held-out", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
     By default the trained head is corrected along those directions of the target's features where the source labels
-    show that it is wrong. A change that has a larger effect on the target than on the source is scaled down. If no
-    direction is corrected, the returned model is identical to the given one, which is never changed.
+    show that it is wrong. If there is none, the returned model equals the given one, which is never changed.
 
     Parameters
     ----------
     model : torch.nn.Module
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped. Inside ``torch.autocast`` it runs in mixed
-        precision, and the features have that precision.
+        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
-        It is read once, and features are not stored. Pass training rows to repair a well-trained network. Pass held-out
-        rows, several times as many as features, for a forecast or for a network that was trained too long.
+        It is read once. Pass training rows to repair a well-trained network. Pass held-out rows, several times as many
+        as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored.
     source_model : torch.nn.Module, optional
-        The network through which source rows are read, by default ``model``. Pass the trained network if ``model`` was
-        aligned with the target, because its body no longer fits the source.
+        The network through which source rows are read: the trained one if ``model`` was aligned with the target.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, NaN where unknown, or ``{row position: label}``,
         on the scale that the model predicts. The adapted head is then corrected as by :class:`pyspar.TargetCorrection`.
@@ -157,14 +152,11 @@ def adapt_head(
         "bayes" corrects the trained head; the noise may differ between rows. "spar" is the paper's method: it replaces
         the head by least squares on the source and removes the directions that noise can explain. "ols" only refits by
         least squares. "spar" and "ols" may harm a well-trained network.
-    cutoff : float in [0, 1), optional
-        Directions whose singular value is below this share of the largest are not fitted. The default is ``max(N, D)``
-        machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the features.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
-        Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
-        tuple (the model's positional arguments) or a dict (its named arguments).
+        Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
+        tuple or dict of the model's arguments.
     labels_scale : {"check", "ignore"}, default "check"
         "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
@@ -178,11 +170,9 @@ def adapt_head(
     >>> from pyspar.nn import adapt_head
     >>> _ = torch.manual_seed(0)
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    >>> source = [(torch.randn(50, 3), torch.randn(50)) for _ in range(4)]
-    >>> target = [3 * torch.randn(50, 3) for _ in range(2)]
-    >>> adapted = adapt_head(model, source, target)
-    >>> adapted.head_name, adapted.model(target[0]).shape
-    ('2', torch.Size([50, 1]))
+    >>> source, target = [(torch.randn(200, 3), torch.randn(200))], [3 * torch.randn(50, 3)]
+    >>> adapt_head(model, source, target).head_name
+    '2'
     """
     check_options(locals())
     check_network(model)
@@ -220,13 +210,13 @@ def adapt_head(
             f"{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture"
         )
     new = new_head_weights(
-        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
+        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha,
         error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
     )  # fmt: skip
     refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
     summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
-    is_fitted = method != "bayes" or labels_scale == "ignore" or x.rows <= 5 * x.n_features
-    _warn_of_head(summary, check_body=not is_fitted)
+    if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
+        _warn_of_body(summary)
     drift = forecast = None
     if keep is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
@@ -238,13 +228,14 @@ def adapt_head(
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
-    check_head_options(options["method"], alpha=options["alpha"], cutoff=options["cutoff"])
+    check_head_options(options["method"], alpha=options["alpha"], cutoff=None)
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    for name in ("inputs", "labels", "head"):
-        value, kind = options[name], "the name of a layer" if name == "head" else "a function of the batch"
-        if value is not None and not (isinstance(value, str) if name == "head" else callable(value)):
-            raise TypeError(f"{name} must be {kind}, got {value!r} ({type(value).__name__})")
+    for name in ("inputs", "labels"):
+        if options[name] is not None and not callable(options[name]):
+            raise TypeError(f"{name} must be a function of the batch, got {type(options[name]).__name__}")
+    if options["head"] is not None and not isinstance(options["head"], str):
+        raise TypeError(f"head must be the name of a layer, got {type(options['head']).__name__}")
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -289,22 +280,14 @@ def _correct(
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
-def _warn_of_head(summary: HeadSummary, *, check_body: bool) -> None:
-    """Warn of a head that is worse on the source, and of a body that does not fit."""
-    errors = zip(summary.trained, summary.refitted, summary.adapted, strict=True)
-    for k, (trained, refitted, adapted) in enumerate(errors):
-        name = _name_output(k, summary.trained)
-        if adapted > MAX_SOURCE_LOSS * trained:
+def _warn_of_body(summary: HeadSummary) -> None:
+    """Warn of a body that does not fit the source."""
+    for k, (trained, refitted) in enumerate(zip(summary.trained, summary.refitted, strict=True)):
+        if trained > MAX_MISFIT * refitted:
             warn(
-                f"the new head has a larger error on the source than the trained one{name}: RMSE "
-                f"{format_number(adapted)} instead of {format_number(trained)}; use the trained model, or "
-                "method='bayes' with cutoff=0, which changes it least"
-            )
-        if check_body and trained > MAX_MISFIT * refitted:
-            warn(
-                f"the body of the model does not fit the source{name}: the RMSE of its head is "
-                f"{format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; if the "
-                "model was aligned with the target, pass the trained one as source_model="
+                f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its "
+                f"head is {format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; "
+                "if the model was aligned with the target, pass the trained one as source_model="
             )
 
 
@@ -313,22 +296,18 @@ def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None
     d, error = source.n_features, _source_rmse(source, coef, intercept)
     centred = source.root_about(None)
     for k, spread in enumerate(source.spread[d:]):
-        predicted, labels, line = centred[:, :d] @ coef[k], centred[:, d + k], ""
+        predicted, labels = centred[:, :d] @ coef[k], centred[:, d + k]
         product, square = predicted @ labels, predicted @ predicted
         is_line = product > 0.7 * np.sqrt(square * (labels @ labels))  # the correlation is above 0.7
         slope = product / square if is_line else 1.0
-        if spread == 0.0 or (error[k] <= MAX_ERROR * spread and 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
-            continue
-        if is_line:
-            offset = source.mean[d + k] - slope * (source.mean[:d] @ coef[k] + intercept[k])
-            line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
-        raise InputError(
-            f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the RMSE "
-            f"of the model is {format_number(error[k])}, and the labels have the standard deviation "
-            f"{format_number(spread)}{line}; pass labels=, a function of the batch that returns labels as the model "
-            "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
-            "untrained head"
-        )
+        if spread > 0.0 and (error[k] > MAX_ERROR * spread or not 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
+            raise InputError(
+                f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the "
+                f"RMSE of the model is {format_number(error[k])}, and the labels have the standard deviation "
+                f"{format_number(spread)}; pass labels=, a function of the batch that returns labels as the model "
+                "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
+                "untrained head"
+            )
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:

@@ -38,11 +38,10 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
     """
 
     def __init__(self, layers: list[Any], wanted: NDArray[np.float32] | None) -> None:
-        self._layers = layers
-        sizes = [layer.weight.numel() for layer in layers]
-        self._wanted: dict[Any, Tensor] = {}
-        if wanted is not None and wanted.shape[1] == sum(sizes):
-            self._wanted = dict(zip(layers, torch.from_numpy(wanted).split_with_sizes(sizes, 1), strict=True))
+        self._layers, self._wanted = layers, dict[Any, Tensor]()
+        if wanted is not None:
+            parts = torch.from_numpy(wanted).split_with_sizes([layer.weight.numel() for layer in layers], 1)
+            self._wanted = dict(zip(layers, parts, strict=True))
         self._places: dict[Any, int] = {}  # the dimension of the channels
 
     def add(self, layer: Any, args: Any, output: Tensor) -> Tensor:
