@@ -1,8 +1,8 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
-First the outputs of normalisation layers get the mean and spread that they have on the source; for batch normalisation,
-the statistics of the target do this. Then scales and offsets of these layers are changed by gradient steps, until the
-features have the source's mean and variance along the leading principal directions of the source. No labels are used.
+First the outputs of normalisation layers get the mean and spread that they have on the source. Then scales and offsets
+of these layers are changed by gradient steps, until the features have the source's mean and variance along the leading
+principal directions of the source. No labels are used.
 """
 
 from __future__ import annotations
@@ -30,12 +30,9 @@ from pyspar.text import format_number, format_percent
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
 MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 1_500, 250, 16
-LOADER_ROWS = 3_000
-"""Rows that are read from a source without a summary. More rows would cost more than the gradient steps."""
-LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64
-"""The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
-FLOOR = 1e-6
-"""Added to the variance of a direction, as a share of the source's, so that a constant direction has a finite loss."""
+LOADER_ROWS = 3_000  # of a source without a summary; more rows would cost as much as the gradient steps
+LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
+FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +111,7 @@ def align(
 def summarize(
     model: nn.Module, loader: Any, *, head: str | None = None, inputs: Function = None, seed: int = 0
 ) -> SourceSummary:
-    """Return what :func:`align` needs to know of the source, to be kept beside the network.
-
-    ``summary.save("source.npz")`` writes a small file, and ``align(model, "source.npz", target)`` reads it.
-    """
+    """Return what :func:`align` needs to know of the source. ``summary.save("source.npz")`` writes a small file."""
     loader = _as_loader(loader, "source")
     with _open_copy(model, loader, "source", head, inputs, seed) as net:
         return net.summarize(loader, MAX_SOURCE_ROWS)
@@ -208,9 +202,7 @@ class Descent:
                     advance(number, passes, loss=format_number(losses[-1]))
             means.append(sum(losses) / len(losses) if losses else float("nan"))
         if not np.isfinite(means).all():
-            raise InputError(
-                "the loss is not finite; pass target batches of several rows, and a network in a wider dtype"
-            )
+            raise InputError("the loss is not finite; pass target batches of several rows, and a wider dtype")
         for parameter, flag in flags:
             parameter.requires_grad_(flag)
         return means
@@ -258,6 +250,5 @@ def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generato
         return loader
     order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
     count = max(-(-len(order) // size), 1)
-    names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context prefetch_factor"
-    options = {name: getattr(loader, name) for name in names.split()}
+    options = {name: getattr(loader, name) for name in ("num_workers", "collate_fn", "worker_init_fn")}
     return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)

@@ -16,13 +16,10 @@ from pyspar.errors import InputError
 
 INPUT_NAMES = ("x", "input", "inputs", "image", "images", "img", "features", "data", "pixel_values")
 LABEL_NAMES = ("y", "label", "labels", "target", "targets")
-
 _FIX = "pass inputs= and labels=, functions of the batch, such as inputs=lambda b: b[0] or labels=lambda b: b['y']"
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Positional and named arguments of a model's forward method."""
-Function = Callable[[Any], Any] | None
-"""A function of a batch, or None for the default."""
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments of a model's forward method
+Function = Callable[[Any], Any] | None  # of a batch
 
 
 def check_loader(loader: Any, name: str) -> None:
@@ -46,12 +43,9 @@ def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[An
 
 @dataclasses.dataclass(frozen=True)
 class BatchReader:
-    """Reads the inputs and labels of batches, with the caller's functions of a batch where they are not None.
+    """Reads the inputs and labels of batches, with the caller's functions of a batch where they are not None."""
 
-    ``parameters`` are the named parameters of the model's forward method, with True for those that are required.
-    """
-
-    parameters: Mapping[str, bool]
+    parameters: Mapping[str, bool]  # of the model's forward method; True for those that are required
     inputs: Function = None
     labels: Function = None
 
@@ -94,9 +88,7 @@ class BatchReader:
             return torch.as_tensor(candidates[0]).detach()
         except (TypeError, ValueError, RuntimeError):
             got = describe_batch(candidates[0])
-            raise InputError(
-                f"{where}: labels must be numbers, got {got}; pass labels=, a function of the batch"
-            ) from None
+            raise InputError(f"{where}: labels must be numbers, got {got}; {_FIX}") from None
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""

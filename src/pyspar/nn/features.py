@@ -21,8 +21,7 @@ from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
 from pyspar.sources.torch import TensorSums
 
-MAX_UNLABELLED = 5000
-"""The number of unlabelled rows that are kept. They determine means and spreads of the target's features only."""
+MAX_UNLABELLED = 5000  # rows that are kept; they determine means and spreads of the target's features only
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,14 @@ class FeatureReader:
     def check_finite(self, features: Tensor, where: str) -> None:
         """Raise InputError for features with NaN or infinity."""
         if not bool(torch.isfinite(features).all()):
-            overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
-            layer = describe_layer(self.head)
-            raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
+            layer, fix = describe_layer(self.head), "check it for missing values, and float16 for overflow"
+            raise InputError(f"{where}: NaN or infinity in the input of {layer}; {fix}")
 
     def read_moments(
         self, loader: Any, outputs: int | None = None, *, receiver: Any = None, progress: bool | None = None
     ) -> Moments:
-        """Return the moments of the features, and of labels with this number of ``outputs`` (None for a target).
-
-        ``receiver`` also receives the rows.
-        """
-        sums = TensorSums(eps=self.run.eps)
-        total = length_hint(loader) or None
+        """Return the moments of features and labels (``outputs=None``: no labels). ``receiver`` also gets the rows."""
+        sums, total = TensorSums(eps=self.run.eps), length_hint(loader) or None
         with progress_bar(f"reading {self.name}", total=total, unit="batches", show=progress) as advance:
             for number, batch in enumerate(self.batches):
                 where = f"batch {number} of {self.name}"
@@ -105,9 +99,7 @@ class FeatureReader:
         if [n for n in labels.shape if n != 1] == [n for n in expected if n != 1]:
             return labels.reshape(-1, outputs)
         fix = "pass labels=, a function of the batch"
-        if features.ndim > 2 and labels.shape[:1] == features.shape[:1]:
-            fix = "pool the features before the head, so that each label has one row"
-        elif outputs > 1 and labels.shape[:1] == features.shape[:1] and labels.numel() == len(labels):
+        if outputs > 1 and labels.shape[:1] == features.shape[:1] and labels.numel() == len(labels):
             fix = "pass output=0 if the labels belong to the first output; class indices are no labels of a regression"
         inputs = f"inputs of {describe_layer(self.head)} of shape {tuple(features.shape)}"
         raise InputError(f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for {inputs}; {fix}")
@@ -117,10 +109,7 @@ class FeatureReader:
 def open_reader(
     model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
 ) -> Iterator[FeatureReader]:
-    """Yield a reader of the features of a model in evaluation mode.
-
-    The head is found with the first batch of a loader, or with about ``probe_rows`` rows of it.
-    """
+    """Yield a reader of the features of a model, whose head is found with ``probe_rows`` rows of the first batch."""
     first, batches = read_first_batch(loader, name)
     reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
     arguments = reader.read_arguments(first, where)

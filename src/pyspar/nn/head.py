@@ -30,8 +30,7 @@ from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
 SourceRows = Literal["held-out", "training"]
-MAX_ERROR, MAX_SLOPE = 1.5, 5.0
-"""Limits for labels on the scale of the predictions: the error in their standard deviations, and their slope."""
+MAX_ERROR, MAX_SLOPE = 1.5, 5.0  # of labels on the scale of the predictions; the error in their spreads
 MAX_MISFIT = 2.0  # of the trained head's error on the source to that of least squares, without a warning
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 
@@ -46,10 +45,7 @@ class SourceFeatures:
 
 @dataclass(frozen=True, eq=False)
 class HeadSummary:
-    """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head.
-
-    Least squares on the same rows, ``refitted``, has the smallest error by construction.
-    """
+    """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head."""
 
     trained: Vector
     refitted: Vector
@@ -66,9 +62,8 @@ class AdaptedHead:
 
     ``changed`` counts the directions along which its weights changed without target labels, and ``adaptation`` has
     every number of this change (None with ``method="ols"``). ``summary`` has the errors on the source rows. ``source``
-    is what was read from the source: pass it instead of the loader to adapt to another target. With target labels,
-    ``drift`` is what they show, and ``forecast`` the expected RMSE of the new model on the target, both as lists for
-    several outputs; ``forecast.rmse_uncorrected`` is the RMSE before the correction.
+    replaces the loader for another target. With target labels, ``drift`` is what they show, and ``forecast`` the
+    expected RMSE of the new model on the target, both as lists for several outputs.
     """
 
     model: nn.Module
@@ -87,8 +82,7 @@ class AdaptedHead:
     def expected_rmse(self) -> Any:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
-        With target labels this is ``forecast``. Otherwise it is the calibrated median of the errors of networks after
-        such a shift. It needs source rows held out from training: ``source_rows="training"`` raises InputError.
+        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training.
         """
         if self.forecast is not None:
             return self.forecast
@@ -98,10 +92,8 @@ class AdaptedHead:
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
         free = 1.0 if self.method == "bayes" else 1.0 - source.n_features / source.rows
         if free <= 0.0:
-            raise InputError(
-                f"the expected RMSE after method={self.method!r} needs more source rows than features, got "
-                f"{source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
-            )
+            got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
+            raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
         forecasts: list[Forecast] = [
             forecast_source_error(
                 float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
@@ -112,9 +104,8 @@ class AdaptedHead:
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def __repr__(self) -> str:
-        result = f"{self.changed}{'' if self.drift is None else ', then corrected with target labels'}"
-        model = type(self.model).__name__
-        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.summary})"
+        what = f"{type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {self.changed}"
+        return f"AdaptedHead({what}{', then corrected with target labels' if self.drift else ''}; {self.summary})"
 
 
 def adapt_head(
@@ -149,16 +140,15 @@ def adapt_head(
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" corrects the trained head; the noise may differ between rows. "spar" is the paper's method: it replaces
-        the head by least squares on the source and removes the directions that noise can explain. "ols" only refits by
-        least squares. "spar" and "ols" may harm a well-trained network.
+        "bayes" corrects the trained head. "spar" is the paper's method: least squares on the source, without the
+        directions that noise can explain. "ols" is least squares. These two may harm a well-trained network.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
     labels_scale : {"check", "ignore"}, default "check"
-        "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
+        "check" refuses labels on another scale than the predictions, as those of an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     progress : bool, optional
@@ -178,8 +168,7 @@ def adapt_head(
     check_network(model)
     if source_model is not None:
         check_network(source_model, "source_model")
-    source = source_loader
-    if not isinstance(source, SourceFeatures):
+    if not isinstance(source := source_loader, SourceFeatures):
         check_loader(source, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
@@ -205,14 +194,10 @@ def adapt_head(
     layer, outputs = reader.layer, _select_outputs(output, reader.layer)
     coef, bias = _weights_of(layer, outputs)
     if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
-        raise InputError(
-            f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
-            f"{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture"
-        )
-    new = new_head_weights(
-        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha,
-        error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
-    )  # fmt: skip
+        got = f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
+        raise InputError(f"{got}{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture")
+    given, eigen = None if layer.bias is None else bias, eigen_on_device_of(layer.weight)
+    new = new_head_weights(x, z, coef, given, method, alpha=alpha, error_roots=source.error_roots, eigen=eigen)
     refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
     summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
     if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
@@ -266,8 +251,7 @@ def _correct(
             raise InputError(
                 "target_labels are on another scale than the model's predictions: their median distance"
                 f"{_name_output(k, spread)} is {np.nanmedian(distances):.3g}, and the source labels have the standard "
-                f"deviation {spread[k]:.3g}; pass them as the model predicts them (labels= is not applied), or "
-                "labels_scale='ignore'"
+                f"deviation {spread[k]:.3g}; pass them as the model predicts them, or labels_scale='ignore'"
             )
     drifts, reports = fit_outputs(features, predicted, labels, counts)
     coef, intercept = new.coef.copy(), new.intercept.copy()
@@ -275,8 +259,7 @@ def _correct(
         if drift is not None:
             coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
     forecasts = [None if drift is None else forecast_error(drift, "the corrected head") for drift in drifts]
-    several = len(coef) > 1
-    corrected = replace(new, coef=coef, intercept=intercept)
+    several, corrected = len(coef) > 1, replace(new, coef=coef, intercept=intercept)
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
@@ -304,9 +287,8 @@ def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None
             raise InputError(
                 f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the "
                 f"RMSE of the model is {format_number(error[k])}, and the labels have the standard deviation "
-                f"{format_number(spread)}; pass labels=, a function of the batch that returns labels as the model "
-                "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
-                "untrained head"
+                f"{format_number(spread)}; pass labels=, a function that returns labels as the model predicts them, "
+                "source_model= for a model aligned with the target, or labels_scale='ignore' for an untrained head"
             )
 
 
@@ -323,8 +305,7 @@ def _write_weights(new: NewHead, layer: nn.Linear, name: str, outputs: tuple[int
     """Write weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
     weight, bias = (torch.as_tensor(part).to(layer.weight) for part in (new.coef, new.intercept))
     if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
-        what = f"the new weights of {describe_layer(name)}"
-        raise InputError(f"{what} exceed the range of its dtype {layer.weight.dtype}; use a wider dtype")
+        raise InputError(f"the new weights of {describe_layer(name)} overflow {layer.weight.dtype}; use a wider dtype")
     if layer.bias is None and bias.any():
         layer.bias = nn.Parameter(layer.weight.new_zeros(layer.out_features), layer.weight.requires_grad)
     with torch.no_grad():
