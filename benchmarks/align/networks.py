@@ -8,10 +8,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.align.images import source_parts
+from benchmarks.align.images import source_part
 
 NORMS = ("batch", "group", "layer")
-EPOCHS = 8
+EPOCHS = {"garments": 10, "chairs": 40}
+BATCH = 128
 
 
 class ChannelNorm(nn.LayerNorm):
@@ -57,7 +58,7 @@ class AngleNetwork(nn.Module):
             nn.ReLU(),
             Block(kind, 16, 32),
             Block(kind, 32, 64),
-            nn.AvgPool2d(2),
+            nn.AdaptiveAvgPool2d(2),
             nn.Flatten(),
         )
         self.head = nn.Linear(256, 1)
@@ -67,48 +68,52 @@ class AngleNetwork(nn.Module):
 
 
 @torch.no_grad()
-def predict(model: nn.Module, X: Tensor) -> Tensor:
-    """Return the predictions of a model in evaluation mode."""
-    was_training = model.training
-    model.eval()
-    predictions = torch.cat([model(part) for part in X.split(500)])
-    model.train(was_training)
-    return predictions
-
-
 def rmse(model: nn.Module, X: Tensor, y: Tensor) -> float:
-    return float((predict(model, X) - y).square().mean().sqrt())
+    """Return the error of a model in evaluation mode, on the device of its parameters."""
+    was_training, device = model.training, next(model.parameters()).device
+    model.eval()
+    squares = [
+        (model(part.to(device)) - true.to(device)).square().sum()
+        for part, true in zip(X.split(1000), y.split(1000), strict=True)
+    ]
+    model.train(was_training)
+    return float((sum(squares) / len(y)) ** 0.5)
 
 
-def train(kind: str, seed: int, epochs: int = EPOCHS) -> nn.Module:
+def tensors(data: str, part: str, seed: int) -> tuple[Tensor, Tensor]:
+    """Return images of shape (n, 1, side, side) and angles of a part of the source."""
+    X, y = map(torch.from_numpy, source_part(data, part, seed))
+    return X[:, None], y
+
+
+def train(data: str, kind: str, seed: int, device: str, epochs: int | None = None) -> nn.Module:
     """Train with Adam and a decreasing step; return the epoch with the smallest error on the validation rows."""
-    parts = {name: tuple(map(torch.from_numpy, part)) for name, part in source_parts(seed).items()}
-    (X, y), valid = parts["train"], parts["valid"]
+    (X, y), valid = (tensors(data, part, seed) for part in ("train", "valid"))
+    X, y = X.to(device), y.to(device)
     torch.manual_seed(seed)
-    model = AngleNetwork(kind)
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    steps = epochs * -(-len(X) // 64)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+    model = AngleNetwork(kind).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    epochs = epochs or EPOCHS[data]
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=epochs * -(-len(X) // BATCH))
     best, best_error = model, float("inf")
     for _ in range(epochs):
         model.train()
-        for rows in torch.randperm(len(X)).split(64):
+        for rows in torch.randperm(len(X)).to(device).split(BATCH):
             optimizer.zero_grad()
-            nn.functional.mse_loss(model(X[rows, None]), y[rows]).backward()
+            nn.functional.mse_loss(model(X[rows]), y[rows]).backward()
             optimizer.step()
             schedule.step()
-        error = rmse(model, valid[0][:, None], valid[1])
+        error = rmse(model, *valid)
         if error < best_error:
             best, best_error = copy.deepcopy(model), error
     return best.eval()
 
 
-def trained(kind: str, seed: int, cache: Path) -> nn.Module:
-    """Return a trained network, from the cache if it is there."""
-    path = cache / f"network-{kind}-{seed}.pt"
-    model = AngleNetwork(kind)
+def trained(data: str, kind: str, seed: int, folder: Path, device: str, epochs: int | None = None) -> nn.Module:
+    """Return a trained network, from the folder if it is there."""
+    path = folder / f"network-{data}-{kind}-{seed}.pt"
     if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        torch.save(train(kind, seed).state_dict(), path)
-    model.load_state_dict(torch.load(path, weights_only=True))
+        torch.save(train(data, kind, seed, device, epochs).state_dict(), path)
+    model = AngleNetwork(kind).to(device)
+    model.load_state_dict(torch.load(path, weights_only=True, map_location=device))
     return model.eval()

@@ -1,10 +1,11 @@
-"""Run the cells that are missing in the records: one row for each network or model, seed, shift and method."""
+"""Train the networks and apply every method to every target, in one process or several."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,117 +13,104 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.align import images, networks
-from pyspar.nn import adapt_head, align, summarize
+from benchmarks.align.corruptions import CORRUPTIONS, corrupt
+from benchmarks.align.records import Record, Records
+from pyspar.nn import SourceSummary, adapt_head, align, summarize
 from pyspar.progress import progress_bar
 
-SEVERITIES = (3, 5)
-METHODS = ("aligned", "BatchNorm statistics", "aligned, 1 pass", "SpAR head", "Bayes head")
+SEVERITIES = (1, 3, 5)
+METHODS = ("aligned", "aligned, 1 pass", "BatchNorm statistics", "SpAR head", "Bayes head")
 
 
-class Record(NamedTuple):
-    """A row of the records. ``rmse`` and ``trained`` are errors on the target; ``outside`` and ``changed`` the gate."""
+class Setting(NamedTuple):
+    """Where the networks and summaries are kept, and how they are trained."""
 
-    part: str
-    model: str
-    seed: int
-    shift: str
-    severity: int
-    method: str
-    rmse: float
-    trained: float
-    outside: float
-    changed: int
-
-
-KINDS = (str, str, int, str, int, str, float, float, float, int)
-
-
-class Records:
-    """Records in a file to which every new one is appended."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: list[Record] = []
-        if path.exists():
-            with path.open() as file:
-                self.rows = [Record(*(k(v) for k, v in zip(KINDS, row, strict=True))) for row in csv.reader(file)]
-        self._keys = {row[:6] for row in self.rows}
-
-    def has(self, *key: Any) -> bool:
-        return key in self._keys
-
-    def add(self, record: Record) -> None:
-        self.rows.append(record)
-        self._keys.add(record[:6])
-        with self.path.open("a", newline="") as file:
-            csv.writer(file).writerow([f"{v:.5g}" if isinstance(v, float) else v for v in record])
+    folder: Path
+    device: str
+    epochs: int | None = None
 
 
 @cache
-def make_target(shift: str, severity: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Return images of shape (n, 1, 32, 32) and angles of a target."""
-    is_damaged = shift in images.CORRUPTIONS
-    X, y = images.population("same distribution" if is_damaged else shift, seed)
-    X = images.corrupt(X, shift, severity, seed) if is_damaged else X
+def describe_source(data: str, kind: str, seed: int, setting: Setting) -> tuple[nn.Module, SourceSummary, Any]:
+    """Return a trained network, the summary of its training rows, and the features of its validation rows."""
+    model = networks.trained(data, kind, seed, setting.folder, setting.device, setting.epochs)
+    path = setting.folder / f"summary-{data}-{kind}-{seed}.npz"
+    if not path.exists():
+        summarize(model, networks.tensors(data, "train", seed)[0]).save(path)
+    X, y = networks.tensors(data, "valid", seed)
+    valid = list(zip(X.split(250), y.split(250), strict=True))
+    return model, SourceSummary.load(path), adapt_head(model, valid, [valid[0][0]]).source
+
+
+def make_target(data: str, seed: int, shift: str, severity: int) -> tuple[Tensor, Tensor]:
+    """Return images of shape (n, 1, side, side) and angles of a target."""
+    X, y = images.population(data, shift if severity == 0 else "same distribution", seed)
+    X = X if severity == 0 else corrupt(X, shift, severity, seed)
     return torch.from_numpy(X)[:, None], torch.from_numpy(y)
 
 
-@cache
-def valid_rows(seed: int) -> list[tuple[Tensor, Tensor]]:
-    X, y = map(torch.from_numpy, images.source_parts(seed)["valid"])
-    return list(zip(X[:, None].split(250), y.split(250), strict=True))
+def train_network(data: str, kind: str, seed: int, setting: Setting) -> list[Record]:
+    """Train a network and summarise its source, if that was not done before."""
+    describe_source(data, kind, seed, setting)
+    return []
 
 
-@cache
-def describe_source(kind: str, seed: int, folder: Path) -> tuple[nn.Module, Any]:
-    """Return a trained network and the summary of its training rows."""
-    model = networks.trained(kind, seed, folder)
-    path = folder / f"summary-{kind}-{seed}.npz"
-    if not path.exists():
-        summarize(model, torch.from_numpy(images.source_parts(seed)["train"][0])[:, None]).save(path)
-    return model, path
-
-
-def run_image_cell(kind: str, seed: int, shift: str, severity: int, method: str, folder: Path) -> list[Record]:
-    """Apply a method to a network and a target."""
-    model, summary = describe_source(kind, seed, folder)
-    X, y = make_target(shift, severity, seed)
-    trained = networks.rmse(model, X, y)
-
-    def record(name: str, result: nn.Module, outside: float = float("nan"), changed: bool = True) -> Record:
-        error = networks.rmse(result, X, y) if changed else trained
-        return Record("images", kind, seed, shift, severity, name, error, trained, outside, int(changed))
-
-    if method.endswith("head"):
-        head = adapt_head(model, valid_rows(seed), list(X.split(250)), method=method.split()[0].lower())
-        return [record(method, head.model)]
-    if method == "BatchNorm statistics":
-        return [record(method, align(model, summary, X, passes=0, force=True).model)]
-    result = align(model, summary, X, passes=1 if "1 pass" in method else 5)
-    records = [record(method, result.model, result.outside, result.changed)]
-    if method == "aligned" and not result.changed and shift in images.POPULATIONS:
-        forced = align(model, summary, X, force=True)
-        records.append(record("aligned without the gate", forced.model, result.outside))
+def run_target(
+    data: str, seed: int, shift: str, severity: int, kinds: tuple[str, ...], setting: Setting
+) -> list[Record]:
+    """Apply the methods to the networks of some kinds and a target."""
+    X, y = make_target(data, seed, shift, severity)
+    records = []
+    for kind in kinds:
+        model, summary, valid = describe_source(data, kind, seed, setting)
+        trained = networks.rmse(model, X, y)
+        key, rest = (data, kind, seed, shift, severity), (trained, float("nan"), 1)
+        for method, passes in {"aligned": 5, "aligned, 1 pass": 1}.items():
+            result = align(model, summary, X, passes=passes)
+            error = networks.rmse(result.model, X, y)
+            records.append(Record(*key, method, error, trained, result.outside, int(result.changed)))
+            if passes == 5 and not result.changed and severity == 0:
+                error = networks.rmse(align(model, summary, X, force=True).model, X, y)
+                records.append(Record(*key, "aligned without the gate", error, *rest))
+        if kind == "batch":
+            error = networks.rmse(align(model, summary, X, passes=0, force=True).model, X, y)
+            records.append(Record(*key, "BatchNorm statistics", error, *rest))
+        for method in ("SpAR head", "Bayes head"):
+            head = adapt_head(model, valid, list(X.split(250)), method=method.split()[0].lower())
+            records.append(Record(*key, method, networks.rmse(head.model, X, y), *rest))
     return records
 
 
-def image_cells(seeds: int) -> Iterator[tuple[str, int, str, int, str]]:
-    """Yield kind, seed, shift, severity and method; the most important cells first."""
-    shifts = [(name, 0) for name in images.POPULATIONS]
-    shifts += [(name, severity) for severity in SEVERITIES for name in images.CORRUPTIONS]
-    for seed in range(seeds):
-        for method in METHODS:
-            for kind in networks.NORMS[:1] if method == "BatchNorm statistics" else networks.NORMS:
-                for shift, severity in shifts:
-                    yield kind, seed, shift, severity, method
+def list_targets(severities: Iterable[int]) -> list[tuple[str, int]]:
+    """Return shifts and severities."""
+    return [(name, 0) for name in images.POPULATIONS] + [(name, s) for s in severities for name in CORRUPTIONS]
 
 
-def run(cells: list[tuple[Any, ...]], part: str, compute: Callable[..., list[Record]], records: Records) -> None:
-    """Compute the cells that are not in the records."""
-    missing = [cell for cell in cells if not records.has(part, *cell)]
-    with progress_bar(part, total=len(missing), unit="cells", show=True) as advance:
-        for done, cell in enumerate(missing, start=1):
-            for record in compute(*cell):
-                if not records.has(*record[:6]):
-                    records.add(record)
-            advance(done)
+def run_images(
+    records: Records, sources: list[tuple[str, int]], targets: list[tuple[str, int]], kinds: list[str],
+    setting: Setting, jobs: int,
+) -> None:  # fmt: skip
+    """Compute what is missing in the records for sources (data and seed) and targets (shift and severity)."""
+    missing = {
+        (*source, *target): tuple(k for k in kinds if not records.has(source[0], k, source[1], *target, METHODS[-1]))
+        for source in sources
+        for target in targets
+    }
+    used = dict.fromkeys((data, kind, seed) for (data, seed, *_), some in missing.items() for kind in some)
+    run("networks", [partial(train_network, *cell, setting) for cell in used], records, jobs)
+    tasks = [partial(run_target, *cell, some, setting) for cell, some in missing.items() if some]
+    run("targets", tasks, records, jobs)
+
+
+def run(title: str, tasks: list[Callable[[], list[Record]]], records: Records, jobs: int = 1) -> None:
+    """Run tasks and add their records. With several processes, each uses one thread of the CPU."""
+    with progress_bar(title, total=len(tasks), unit="tasks", show=True) as advance:
+        if jobs == 1:
+            for done, task in enumerate(tasks, start=1):
+                records.add(task())
+                advance(done)
+            return
+        with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            for done, future in enumerate(as_completed([pool.submit(task) for task in tasks]), start=1):
+                records.add(future.result())
+                advance(done)

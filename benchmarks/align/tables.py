@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.align.run import Record
+from benchmarks.align.records import Record
 from pyspar import BayesSpARRegressor, align
 
 Rows = NDArray[np.float64]

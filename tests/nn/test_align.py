@@ -89,8 +89,7 @@ def test_alignment_removes_a_part_of_the_error_without_labels(networks, kind):
     assert len(result.losses) == 5
     assert result.losses[-1] < result.losses[0]
     assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(model, TARGET, labels(ROWS))
-    assert str(result).startswith("aligned 2 normalisation layers: ")
-    assert "in 5 passes" in str(result)
+    assert str(result).startswith("aligned: ")
 
 
 @pytest.mark.parametrize("kind", NORMS)
@@ -121,7 +120,6 @@ def test_statistics_are_those_of_all_target_rows(networks):
     assert torch.equal(result.model[1].num_batches_tracked, model[1].num_batches_tracked)
     assert result.model[1].momentum == 0.1
     assert result.losses == ()
-    assert "loss" not in str(result)
 
 
 @pytest.mark.parametrize("kind", ["layer", "group"])

@@ -56,7 +56,6 @@ class Transformer(nn.Module):
         return self.head(self.features(x)).squeeze(-1)
 
 
-@pytest.mark.filterwarnings("ignore:the new head predicts a constant")
 @pytest.mark.parametrize(("network", "shape"), [(ResNet, (3, 8, 8)), (Transformer, (5, 4))])
 def test_the_weights_of_a_residual_network_and_a_transformer_equal_those_of_features_in_memory(network, shape):
     torch.manual_seed(0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from pyspar import InputError, SpARRegressor, SparWarning
+from pyspar import InputError, SpARRegressor
 from pyspar.nn import AdaptedHead, adapt_head
 
 torch = pytest.importorskip("torch")
@@ -52,7 +52,6 @@ def test_the_adapted_model_predicts_with_the_weights_of_the_result(mlp, make_pro
     assert adapted.head_name == "fc"
 
 
-@pytest.mark.filterwarnings("ignore:the new head has a larger error on the source")
 def test_each_of_several_outputs_has_its_own_directions(mlp, make_problem, features_of):
     problem = make_problem(outputs=3, dtype="float64")
     model = mlp(outputs=3, bias=True).double()
@@ -76,8 +75,7 @@ def test_ols_equals_linear_regression(mlp, problem, features_of, bias):
 
 def test_alpha_one_removes_every_direction_of_the_target(mlp, problem, features_of):
     model = mlp()
-    with pytest.warns(SparWarning, match="constant"):
-        adapted = spar_head(model, problem.source, problem.target, alpha=1)
+    adapted = spar_head(model, problem.source, problem.target, alpha=1)
     assert adapted.adaptation.removed.all()
     np.testing.assert_allclose(features_of(adapted.model, problem.Z), 0.0, atol=1e-4)
 
@@ -114,7 +112,6 @@ def test_the_representation_states_how_much_was_changed(mlp, problem, method, al
     text = repr(adapted)
     for part in ("MLP", "'fc'", repr(method), f"{adapted.changed.directions} of {adapted.changed.total} directions"):
         assert part in text
-    assert ("unchanged" in text) == (adapted.changed.directions == 0)
     for rmse in (adapted.summary.trained, adapted.summary.refitted, adapted.summary.adapted):
         assert f"{rmse[0]:.3g}" in text
 
@@ -153,8 +150,6 @@ class NeverRun(nn.Module):
         ({"alpha": "high"}, ValueError, "alpha.* 'high'"),
         ({"method": "ridge"}, ValueError, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
         ({"method": None}, ValueError, "method.* None"),
-        ({"cutoff": 1.0}, ValueError, "cutoff.* 1.0"),
-        ({"cutoff": "small"}, ValueError, "cutoff.* 'small'"),
         ({"labels_scale": "any"}, ValueError, "labels_scale.* 'check', 'ignore'.* 'any'"),
     ],
 )
@@ -180,7 +175,7 @@ def test_models_that_cannot_be_copied_or_are_not_initialised_are_refused(mlp, pr
 def test_weights_that_overflow_the_dtype_of_the_head_are_refused(problem):
     model = nn.Linear(6, 1, bias=False).half()
     labels = 1e6 * problem.y.double()
-    with pytest.raises(ValueError, match=r"dtype torch.float16"):
+    with pytest.raises(ValueError, match=r"overflow torch.float16"):
         adapt_head(model, [(problem.X.half(), labels)], [problem.Z.half()], method="ols", labels_scale="ignore")
     assert np.isfinite(model.weight.detach().numpy()).all()
 

@@ -14,7 +14,7 @@ class FSDPModule(nn.Module):
 
 
 def test_error_messages(golden, mlp, make_network, problem):
-    source, target, X, y, Z = problem.source, problem.target, problem.X, problem.y, problem.Z
+    source, target, X, y = problem.source, problem.target, problem.X, problem.y
     tied = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
     tied.decoder.weight = tied.fc.weight
     iterator = iter(source)
@@ -25,7 +25,6 @@ def test_error_messages(golden, mlp, make_network, problem):
         raise RuntimeError("5 columns expected")
 
     calls = {
-        "cutoff out of range": lambda: adapt_head(mlp(), source, target, cutoff=1.0),
         "a data set for a loader": lambda: adapt_head(mlp(), source.dataset, target),
         "a tensor for a loader": lambda: adapt_head(mlp(), X, target),
         "an empty loader": lambda: adapt_head(mlp(), [], target),
@@ -42,9 +41,6 @@ def test_error_messages(golden, mlp, make_network, problem):
         "text labels": lambda: adapt_head(mlp(), [(X, ["high"] * 400)], target),
         "labels on another scale": lambda: adapt_head(mlp(), [(X, 1000 * y + 5000)], target),
         "one row": lambda: adapt_head(mlp(), [(X[:1], y[:1])], target),
-        "padded labels": lambda: adapt_head(
-            nn.Linear(6, 1), [(X.reshape(100, 4, 6), torch.full((100, 4), -100.0))], target
-        ),
         "a sharded model": lambda: adapt_head(FSDPModule(), source, target),
         "an offloaded model": lambda: adapt_head(nn.Linear(6, 1, device="meta"), source, target),
         "an adapter on the head": lambda: adapt_head(with_adapter, source, target),
@@ -56,7 +52,6 @@ def test_error_messages(golden, mlp, make_network, problem):
         ),
         "labels of another shape": lambda: adapt_head(mlp(), [(X, y[:399])], target),
         "missing values": lambda: adapt_head(mlp(), [(X * float("nan"), y)], target),
-        "target rows of another shape": lambda: adapt_head(nn.Linear(6, 1), source, [Z.reshape(30, 5, 6)]),
         "rows that the model cannot process": lambda: adapt_head(make_network(fail), source, target),
     }
     messages = []

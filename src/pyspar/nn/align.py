@@ -1,8 +1,8 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
-First the outputs of normalisation layers get the mean and spread that they have on the source; for batch normalisation,
-the statistics of the target do this. Then scales and offsets of these layers are changed by gradient steps, until the
-features have the source's mean and variance along the leading principal directions of the source. No labels are used.
+First the outputs of normalisation layers get the mean and spread that they have on the source. Then scales and offsets
+of these layers are changed by gradient steps, until the features have the source's mean and variance along the leading
+principal directions of the source. No labels are used.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
 from pyspar.nn.models import check_network, copy_model, unwrap
 from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance
 from pyspar.progress import Advance, progress_bar
-from pyspar.text import count_noun, format_number, format_percent
+from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
-MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
-LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64
-"""The learning rate is the smaller one for this number of steps or more, and larger for fewer steps."""
-FLOOR = 1e-6
-"""Added to the variance of a direction, as a share of the source's, so that a constant direction has a finite loss."""
+MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 1_500, 250, 16
+LOADER_ROWS = 3_000  # of a source without a summary; more rows would cost as much as the gradient steps
+LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
+FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +40,8 @@ class Alignment:
     """An aligned copy of a network: ``model``, in which only normalisation layers differ from the given model.
 
     Nothing differs if ``changed`` is False. ``outside`` is the share of target rows outside the support of the source,
-    0.05 without a shift: among the inputs of the head, the distance of such a row to its five nearest source rows,
-    relative to theirs, is above that of 95 % of held-out source rows. ``p_value`` is the probability of such a share,
-    or a larger one, without a shift. ``losses`` has the mean loss of each pass over the target.
+    0.05 without a shift, and ``p_value`` the probability of such a share, or a larger one, without a shift. ``losses``
+    has the mean loss of each pass over the target.
     """
 
     model: nn.Module
@@ -51,15 +49,10 @@ class Alignment:
     p_value: float
     changed: bool
     losses: tuple[float, ...]
-    layers: tuple[str, ...]
 
     def __str__(self) -> str:
         share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
-        if not self.changed:
-            return f"not aligned: {share}; force=True aligns it"
-        text = f"aligned {count_noun(len(self.layers), 'normalisation layer')}: {share}"
-        loss = " to ".join(map(format_number, dict.fromkeys((*self.losses[:1], *self.losses[-1:]))))
-        return f"{text}; loss {loss} in {count_noun(len(self.losses), 'pass', 'passes')}" if loss else text
+        return f"aligned: {share}" if self.changed else f"not aligned: {share}; force=True aligns it"
 
 
 def align(
@@ -69,8 +62,8 @@ def align(
     """Return a copy of a network that is aligned with a target whose measurement changed.
 
     It assumes that the same population is measured differently, for example by another camera. If the population
-    changed, the result can be much worse than the given network. A target inside the support of the source is left
-    alone. With ten labels, :class:`pyspar.TargetCorrection` chooses the network.
+    changed, the result can be much worse than the given network: with ten labels, :class:`pyspar.TargetCorrection`
+    chooses. A target inside the support of the source is left alone.
 
     Parameters
     ----------
@@ -78,7 +71,7 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 5,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
+        file. At most 3,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
@@ -102,7 +95,7 @@ def align(
                 f"{type(model).__name__} has no normalisation layer with statistics or weights, so there is nothing to "
                 "align; map its inputs instead, with pyspar.ColumnAligner or for images one mean and spread per channel"
             )
-        summary = source if isinstance(source, SourceSummary) else net.summarize(source, MAX_SOURCE_ROWS // 2)
+        summary = source if isinstance(source, SourceSummary) else net.summarize(source, LOADER_ROWS)
         summary.check_head(net.layer)
         outside, rows = net.count_outside(summary, target)
         p_value = summary.test_outside(outside, rows)
@@ -112,16 +105,13 @@ def align(
             steps = passes * net.replace_statistics(summary, target) / BATCH
             rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS / max(steps, 1.0), 1.0))
             losses = Descent(net, summary, layers, rate).run(target, passes, advance)
-    return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses), tuple(layers))
+    return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses))
 
 
 def summarize(
     model: nn.Module, loader: Any, *, head: str | None = None, inputs: Function = None, seed: int = 0
 ) -> SourceSummary:
-    """Return what :func:`align` needs to know of the source, to be kept beside the network.
-
-    ``summary.save("source.npz")`` writes a small file, and ``align(model, "source.npz", target)`` reads it.
-    """
+    """Return what :func:`align` needs to know of the source. ``summary.save("source.npz")`` writes a small file."""
     loader = _as_loader(loader, "source")
     with _open_copy(model, loader, "source", head, inputs, seed) as net:
         return net.summarize(loader, MAX_SOURCE_ROWS)
@@ -212,9 +202,7 @@ class Descent:
                     advance(number, passes, loss=format_number(losses[-1]))
             means.append(sum(losses) / len(losses) if losses else float("nan"))
         if not np.isfinite(means).all():
-            raise InputError(
-                "the loss is not finite; pass target batches of several rows, and a network in a wider dtype"
-            )
+            raise InputError("the loss is not finite; pass target batches of several rows, and a wider dtype")
         for parameter, flag in flags:
             parameter.requires_grad_(flag)
         return means
@@ -262,6 +250,5 @@ def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generato
         return loader
     order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
     count = max(-(-len(order) // size), 1)
-    names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context prefetch_factor"
-    options = {name: getattr(loader, name) for name in names.split()}
+    options = {name: getattr(loader, name) for name in ("num_workers", "collate_fn", "worker_init_fn")}
     return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)

@@ -16,13 +16,10 @@ from pyspar.errors import InputError
 
 INPUT_NAMES = ("x", "input", "inputs", "image", "images", "img", "features", "data", "pixel_values")
 LABEL_NAMES = ("y", "label", "labels", "target", "targets")
-
 _FIX = "pass inputs= and labels=, functions of the batch, such as inputs=lambda b: b[0] or labels=lambda b: b['y']"
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Positional and named arguments of a model's forward method."""
-Function = Callable[[Any], Any] | None
-"""A function of a batch, or None for the default."""
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments of a model's forward method
+Function = Callable[[Any], Any] | None  # of a batch
 
 
 def check_loader(loader: Any, name: str) -> None:
@@ -46,15 +43,11 @@ def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[An
 
 @dataclasses.dataclass(frozen=True)
 class BatchReader:
-    """Reads the inputs, labels and weights of batches, with the caller's functions of a batch where they are not None.
+    """Reads the inputs and labels of batches, with the caller's functions of a batch where they are not None."""
 
-    ``parameters`` are the named parameters of the model's forward method, with True for those that are required.
-    """
-
-    parameters: Mapping[str, bool]
+    parameters: Mapping[str, bool]  # of the model's forward method; True for those that are required
     inputs: Function = None
     labels: Function = None
-    sample_weight: Function = None
 
     @classmethod
     def of(cls, model: nn.Module, **functions: Function) -> BatchReader:
@@ -91,20 +84,11 @@ class BatchReader:
             candidates = [batch[1]]
         if len(candidates) != 1:
             raise InputError(f"{where}: missing or ambiguous labels in {describe_batch(batch)}; {_FIX}")
-        return _as_tensor(candidates[0], "labels", where)
-
-    def read_weights(self, batch: Any, shape: tuple[int, ...], where: str) -> Tensor | None:
-        """Return one weight per row as a vector, or None; ``shape`` is the features' without the last dimension."""
-        given = None if self.sample_weight is None else self.sample_weight(batch)
-        if given is None:
-            return None
-        values = _as_tensor(given, "sample_weight", where)
-        if [n for n in values.shape if n != 1] != [n for n in shape if n != 1]:
-            expected = f"one value per row, shape {shape}, got {tuple(values.shape)}"
-            raise InputError(f"{where}: sample_weight must return {expected}")
-        if not bool((torch.isfinite(values) & (values >= 0)).all()):
-            raise InputError(f"{where}: sample_weight must return finite weights that are not negative")
-        return values.to(torch.float64).reshape(-1)
+        try:
+            return torch.as_tensor(candidates[0]).detach()
+        except (TypeError, ValueError, RuntimeError):
+            got = describe_batch(candidates[0])
+            raise InputError(f"{where}: labels must be numbers, got {got}; {_FIX}") from None
 
     def _match_fields(self, fields: dict[str, Any]) -> Arguments | None:
         """Match fields to the parameters of forward by name; a common input name may be its first parameter."""
@@ -153,10 +137,6 @@ def describe_batch(batch: Any) -> str:
 
     >>> describe_batch((torch.zeros(2, 3), "day"))
     'a tuple of (Tensor of shape (2, 3), str)'
-    >>> describe_batch({"a": torch.zeros(2)})
-    "a dict with 'a' (Tensor of shape (2,))"
-    >>> describe_batch(["low", "high"] * 8)
-    'a list of 16 str'
     """
     if isinstance(batch, Mapping):
         inside = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in batch.items())
@@ -174,14 +154,6 @@ def _as_arguments(value: Any) -> Arguments:
     if isinstance(value, Mapping):
         return (), {str(name): part for name, part in value.items()}
     return (value,), {}
-
-
-def _as_tensor(values: Any, name: str, where: str) -> Tensor:
-    try:
-        return torch.as_tensor(values).detach()
-    except (TypeError, ValueError, RuntimeError):
-        got = describe_batch(values)
-        raise InputError(f"{where}: {name} must be numbers, got {got}; pass {name}=, a function of the batch") from None
 
 
 def _is_array(value: Any) -> bool:

@@ -21,10 +21,7 @@ from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
 from pyspar.sources.torch import TensorSums
 
-PADDING_LABEL = -100
-"""The label of tokens without a label in Hugging Face transformers."""
-MAX_UNLABELLED = 5000
-"""The number of unlabelled rows that are kept. They determine means and spreads of the target's features only."""
+MAX_UNLABELLED = 5000  # rows that are kept; they determine means and spreads of the target's features only
 
 
 @dataclass(frozen=True)
@@ -48,36 +45,26 @@ class FeatureReader:
     def check_finite(self, features: Tensor, where: str) -> None:
         """Raise InputError for features with NaN or infinity."""
         if not bool(torch.isfinite(features).all()):
-            overflow = "; float16 overflows above 65504, use bfloat16" if features.dtype == torch.float16 else ""
-            layer = describe_layer(self.head)
-            raise InputError(f"{where}: NaN or infinity in the input of {layer}; check it for missing values{overflow}")
+            layer, fix = describe_layer(self.head), "check it for missing values, and float16 for overflow"
+            raise InputError(f"{where}: NaN or infinity in the input of {layer}; {fix}")
 
     def read_moments(
-        self, loader: Any, outputs: int | None = None, *, ndim: int | None = None, receiver: Any = None,
-        progress: bool | None = None,
-    ) -> tuple[Moments, int]:  # fmt: skip
-        """Return the moments of the features, and the dimensions of an input, which must be ``ndim`` unless it is None.
-
-        ``outputs`` is the number of labels of a source row, None for a target. ``receiver`` also receives the rows.
-        """
-        sums = TensorSums(eps=self.run.eps)
-        total = length_hint(loader) or None
+        self, loader: Any, outputs: int | None = None, *, receiver: Any = None, progress: bool | None = None
+    ) -> Moments:
+        """Return the moments of features and labels (``outputs=None``: no labels). ``receiver`` also gets the rows."""
+        sums, total = TensorSums(eps=self.run.eps), length_hint(loader) or None
         with progress_bar(f"reading {self.name}", total=total, unit="batches", show=progress) as advance:
             for number, batch in enumerate(self.batches):
                 where = f"batch {number} of {self.name}"
                 features = self.features_of(self.reader.read_arguments(batch, where), where)
-                ndim = features.ndim if ndim is None else ndim
-                if features.ndim != ndim:
-                    what, shape = f"{where}: the input of {describe_layer(self.head)}", tuple(features.shape)
-                    raise InputError(f"{what} must have {ndim} dimensions, as in earlier batches, got shape {shape}")
                 rows = self._read_rows(batch, features, outputs, where)
                 sums.add(*rows)
                 if receiver is not None:
                     receiver.add(*rows)
                 advance(number + 1)
-        if ndim is None or sums.rows == 0:
+        if sums.rows == 0:
             raise InputError(f"{self.name} must yield at least one row, got none; is it an exhausted iterator?")
-        return sums.moments(), ndim
+        return sums.moments()
 
     def check_order(self, loader: Any, first: Matrix) -> None:
         """Raise InputError if another pass begins with other rows, so that labels cannot be matched by position."""
@@ -93,33 +80,18 @@ class FeatureReader:
                 "them; use DataLoader(..., shuffle=False) without a random sampler or random augmentation"
             )
 
-    def _read_rows(
-        self, batch: Any, features: Tensor, outputs: int | None, where: str
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Return features, labels and weights of the rows with a positive weight, or raise InputError."""
+    def _read_rows(self, batch: Any, features: Tensor, outputs: int | None, where: str) -> tuple[Tensor, Tensor | None]:
+        """Return features and labels of the rows, or raise InputError."""
         if features.device.type == "mps":  # mps does not support float64
             features = features.cpu()
-        weights = self.reader.read_weights(batch, tuple(features.shape[:-1]), where)
         labels = None
         if outputs is not None:
             labels = self._reshape_labels(self.reader.read_labels(batch, where), features, outputs, where)
-            marked = 0 if weights is not None or features.ndim == 2 else int((labels == PADDING_LABEL).all(dim=1).sum())
-            if marked:
-                raise InputError(
-                    f"{where}: {marked} of {len(labels)} labels are {PADDING_LABEL}, which marks tokens without a "
-                    f"label in Hugging Face transformers; pass sample_weight=lambda b: b['labels'] != {PADDING_LABEL}"
-                )
+            if not bool(torch.isfinite(labels).all()):
+                raise InputError(f"{where}: NaN or infinity in the labels; drop such rows")
         features = features.reshape(-1, features.shape[-1])
-        if weights is not None:
-            weights = weights.to(features.device)
-            used = weights > 0
-            features, weights = features[used], weights[used]
-            labels = None if labels is None else labels[used.to(labels.device)]
         self.check_finite(features, where)
-        if labels is not None and not bool(torch.isfinite(labels).all()):
-            fix = "drop such rows, or exclude them by sample_weight="
-            raise InputError(f"{where}: NaN or infinity in the labels; {fix}")
-        return features, labels, weights
+        return features, labels
 
     def _reshape_labels(self, labels: Tensor, features: Tensor, outputs: int, where: str) -> Tensor:
         """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
@@ -127,9 +99,7 @@ class FeatureReader:
         if [n for n in labels.shape if n != 1] == [n for n in expected if n != 1]:
             return labels.reshape(-1, outputs)
         fix = "pass labels=, a function of the batch"
-        if features.ndim > 2 and labels.shape[:1] == features.shape[:1]:
-            fix = "pool the features before the head, so that each label has one row"
-        elif outputs > 1 and labels.shape[:1] == features.shape[:1] and labels.numel() == len(labels):
+        if outputs > 1 and labels.shape[:1] == features.shape[:1] and labels.numel() == len(labels):
             fix = "pass output=0 if the labels belong to the first output; class indices are no labels of a regression"
         inputs = f"inputs of {describe_layer(self.head)} of shape {tuple(features.shape)}"
         raise InputError(f"{where}: labels must have shape {expected}, got {tuple(labels.shape)}, for {inputs}; {fix}")
@@ -139,10 +109,7 @@ class FeatureReader:
 def open_reader(
     model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
 ) -> Iterator[FeatureReader]:
-    """Yield a reader of the features of a model in evaluation mode.
-
-    The head is found with the first batch of a loader, or with about ``probe_rows`` rows of it.
-    """
+    """Yield a reader of the features of a model, whose head is found with ``probe_rows`` rows of the first batch."""
     first, batches = read_first_batch(loader, name)
     reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
     arguments = reader.read_arguments(first, where)
@@ -158,18 +125,17 @@ class ErrorSums:
     def __init__(self, coef: Matrix, bias: Vector, eps: float) -> None:
         self._coef, self._bias = torch.from_numpy(coef), torch.from_numpy(bias)
         self._sums = [TensorSums(eps=eps) for _ in coef]
-        self._n = 0.0
+        self._n = 0
         self._unit = 0.0  # of the errors, so that no square overflows
 
-    def add(self, features: Tensor, labels: Any, weights: Tensor | None) -> None:
+    def add(self, features: Tensor, labels: Any) -> None:
         """Add labelled rows."""
         coef, bias = (part.to(features.device) for part in (self._coef, self._bias))
         errors = labels.to(features.device).double() - nn.functional.linear(features.double(), coef, bias)
-        self._n += float(len(features) if weights is None else weights.sum())
+        self._n += len(features)
         self._unit = self._unit or float(errors.abs().max() if len(errors) else 0.0)
-        squares = (errors / (self._unit or 1.0)).square()
-        for sums, of_output in zip(self._sums, squares.T, strict=True):
-            sums.add(features, None, of_output if weights is None else of_output * weights)
+        for sums, squares in zip(self._sums, (errors / (self._unit or 1.0)).square().T, strict=True):
+            sums.add(features, None, squares)
 
     def roots(self) -> tuple[Matrix, ...]:
         """Return the ``error_roots`` of :func:`pyspar.core.refit.refit_head`."""
@@ -222,7 +188,7 @@ class TargetRows:
         self._sample = RowSample(MAX_UNLABELLED, kept=known)
         self.first: Matrix = np.empty((0, 0))  # the features of the first batch
 
-    def add(self, features: Tensor, labels: Any = None, weights: Any = None) -> None:
+    def add(self, features: Tensor, labels: Any = None) -> None:
         """Add the features of the next rows of the loader."""
         values = features.detach().to("cpu", torch.float64)
         self.first = self.first if self._sample.rows else values.numpy()

@@ -1,8 +1,7 @@
 """Find the linear layer whose output is the prediction of a model.
 
 One batch is run several times. Each time the output of a candidate layer is replaced by known numbers, and the model
-must return these numbers. The values of a single batch are not sufficient: a ReLU changes nothing if all outputs are
-positive.
+must return these numbers. The values of one run are not sufficient: a ReLU changes no positive output.
 """
 
 from __future__ import annotations
@@ -21,24 +20,17 @@ from pyspar.nn.batches import Arguments
 from pyspar.nn.models import ModelRunner
 from pyspar.text import list_some
 
-Forward = Callable[[], list[Tensor]]
-"""Runs the model on the batch and returns its floating-point tensors."""
-Trace = list[torch.Size]
-"""The shapes of a linear layer's outputs in one forward pass, one for each time that it ran."""
-PROBE_RANGE = 1000.0
-"""The numbers that replace an output are between -1000 and 1000, outside the range of common activations."""
+Forward = Callable[[], list[Tensor]]  # runs the model on the batch and returns its floating-point tensors
+Trace = list[torch.Size]  # the shapes of a linear layer's outputs in one forward pass
+PROBE_RANGE = 1000.0  # of the numbers that replace an output, outside that of common activations
 FIX = (
-    "The prediction must be a linear function of the features: merge adapters first (merge_and_unload), and if the "
-    "model selects one token of each sequence, select it before the layer; otherwise adapt the part of the model that "
-    "ends with the linear layer, and apply the rest afterwards"
+    "The prediction must be a linear function of the features: merge adapters first (merge_and_unload), select one "
+    "token of a sequence before the layer, or adapt the part of the model that ends with the linear layer"
 )
 
 
 def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: str) -> str:
-    """Return the name of the linear layer whose output the model returns, or raise InputError.
-
-    A layer that is named by ``head`` is only checked. Otherwise the last layers are tried first.
-    """
+    """Return the name of the linear layer whose output the model returns: ``head``, or the last of all."""
     model = type(run.model).__name__
     layers = {name: m for name, m in run.model.named_modules() if isinstance(m, nn.Linear)}
     listed = list_some(reversed(layers))
@@ -99,8 +91,8 @@ def _explain_refusal(forward: Forward, layer: nn.Linear, trace: Trace | None, ou
 def _probe_layer(forward: Forward, layer: nn.Linear) -> tuple[bool, bool]:
     """Return whether the model returns the output of a layer unchanged, and whether the layer is linear.
 
-    The output is replaced by probe numbers, by their negation, and by zeros. One of the tensors that the model returns,
-    in the same order each time, must contain all three. A subclass or a hook may compute something that is not linear.
+    The output is replaced by probe numbers, by their negation, and by zeros, and one of the returned tensors must
+    contain all three. A subclass or a hook may compute something that is not linear.
     """
     places: set[int] | None = None
     is_linear = True
@@ -176,7 +168,5 @@ def check_not_tied(model: nn.Module, name: str) -> None:
     for other, module in model.named_modules():
         for kind, parameter in module.named_parameters(recurse=False):
             if module is not head and parameter.data_ptr() in own and parameter.numel():
-                raise InputError(
-                    f"{type(model).__name__}: {describe_layer(name)} shares its weight with '{other}.{kind}', which "
-                    "must not change; give the head its own weight first"
-                )
+                what = f"{describe_layer(name)} shares its weight with '{other}.{kind}', which must not change"
+                raise InputError(f"{type(model).__name__}: {what}; give the head its own weight first")

@@ -30,11 +30,8 @@ from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
 SourceRows = Literal["held-out", "training"]
-MAX_ERROR, MAX_SLOPE = 1.5, 5.0
-"""Limits for labels on the scale of the predictions: the error in their standard deviations, and their slope."""
-MAX_MISFIT, MAX_SOURCE_LOSS = 2.0, 1.1
-"""The largest ratios, without a warning, of the trained head's error on the source to that of least squares, and of the
-new head's error to the trained one's."""
+MAX_ERROR, MAX_SLOPE = 1.5, 5.0  # of labels on the scale of the predictions; the error in their spreads
+MAX_MISFIT = 2.0  # of the trained head's error on the source to that of least squares, without a warning
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 
 
@@ -44,15 +41,11 @@ class SourceFeatures:
 
     moments: Moments
     error_roots: tuple[Matrix, ...]
-    ndim: int
 
 
 @dataclass(frozen=True, eq=False)
 class HeadSummary:
-    """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head.
-
-    Least squares on the same rows, ``refitted``, has the smallest error by construction.
-    """
+    """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head."""
 
     trained: Vector
     refitted: Vector
@@ -69,9 +62,8 @@ class AdaptedHead:
 
     ``changed`` counts the directions along which its weights changed without target labels, and ``adaptation`` has
     every number of this change (None with ``method="ols"``). ``summary`` has the errors on the source rows. ``source``
-    is what was read from the source: pass it instead of the loader to adapt to another target. With target labels,
-    ``drift`` is what they show, and ``forecast`` the expected RMSE of the new model on the target, both as lists for
-    several outputs; ``forecast.rmse_uncorrected`` is the RMSE before the correction.
+    replaces the loader for another target. With target labels, ``drift`` is what they show, and ``forecast`` the
+    expected RMSE of the new model on the target, both as lists for several outputs.
     """
 
     model: nn.Module
@@ -90,8 +82,7 @@ class AdaptedHead:
     def expected_rmse(self) -> Any:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
-        With target labels this is ``forecast``. Otherwise it is the calibrated median of the errors of networks after
-        such a shift. It needs source rows held out from training: ``source_rows="training"`` raises InputError.
+        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training.
         """
         if self.forecast is not None:
             return self.forecast
@@ -101,10 +92,8 @@ class AdaptedHead:
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
         free = 1.0 if self.method == "bayes" else 1.0 - source.n_features / source.rows
         if free <= 0.0:
-            raise InputError(
-                f"the expected RMSE after method={self.method!r} needs more source rows than features, got "
-                f"{source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
-            )
+            got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
+            raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
         forecasts: list[Forecast] = [
             forecast_source_error(
                 float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
@@ -115,43 +104,33 @@ class AdaptedHead:
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def __repr__(self) -> str:
-        result = str(self.changed) if self.changed.directions else f"{self.changed}: the model is unchanged"
-        forecasts = [f for f in (self.forecast if isinstance(self.forecast, list) else [self.forecast]) if f]
-        if forecasts:
-            errors = " and ".join(format_number(forecast.rmse) for forecast in forecasts)
-            result = f"{self.changed} without target labels; then corrected with {forecasts[0].n_labels:g} target "
-            result += f"labels, expected RMSE on the target {errors}"
-        model = type(self.model).__name__
-        return f"AdaptedHead({model}, head {self.head_name!r}, method {self.method!r}, {result}; {self.summary})"
+        what = f"{type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {self.changed}"
+        return f"AdaptedHead({what}{', then corrected with target labels' if self.drift else ''}; {self.summary})"
 
 
 def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
-    cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
-    sample_weight: Function = None, labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out",
-    progress: bool | None = None,
+    head: str | None = None, inputs: Function = None, labels: Function = None, labels_scale: LabelsScale = "check",
+    source_rows: SourceRows = "held-out", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
     By default the trained head is corrected along those directions of the target's features where the source labels
-    show that it is wrong. A change that has a larger effect on the target than on the source is scaled down. If no
-    direction is corrected, the returned model is identical to the given one, which is never changed.
+    show that it is wrong. If there is none, the returned model equals the given one, which is never changed.
 
     Parameters
     ----------
     model : torch.nn.Module
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped. Inside ``torch.autocast`` it runs in mixed
-        precision, and the features have that precision.
+        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
-        It is read once, and features are not stored. Pass training rows to repair a well-trained network. Pass held-out
-        rows, several times as many as features, for a forecast or for a network that was trained too long.
+        It is read once. Pass training rows to repair a well-trained network. Pass held-out rows, several times as many
+        as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored.
     source_model : torch.nn.Module, optional
-        The network through which source rows are read, by default ``model``. Pass the trained network if ``model`` was
-        aligned with the target, because its body no longer fits the source.
+        The network through which source rows are read: the trained one if ``model`` was aligned with the target.
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, NaN where unknown, or ``{row position: label}``,
         on the scale that the model predicts. The adapted head is then corrected as by :class:`pyspar.TargetCorrection`.
@@ -161,21 +140,15 @@ def adapt_head(
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
-        "bayes" corrects the trained head; the noise may differ between rows. "spar" is the paper's method: it replaces
-        the head by least squares on the source and removes the directions that noise can explain. "ols" only refits by
-        least squares. "spar" and "ols" may harm a well-trained network.
-    cutoff : float in [0, 1), optional
-        Directions whose singular value is below this share of the largest are not fitted. The default is ``max(N, D)``
-        machine epsilons, at most 0.001. 0 excludes only directions within the rounding of the features.
+        "bayes" corrects the trained head. "spar" is the paper's method: least squares on the source, without the
+        directions that noise can explain. "ols" is least squares. These two may harm a well-trained network.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
-        Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, a
-        tuple (the model's positional arguments) or a dict (its named arguments).
-    sample_weight : function of a batch, optional
-        The weight of each row of the head's input. A zero, or False, excludes a row, such as a padded token.
+        Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
+        tuple or dict of the model's arguments.
     labels_scale : {"check", "ignore"}, default "check"
-        "check" refuses labels on another scale than the predictions. "ignore" accepts them, as for an untrained head.
+        "check" refuses labels on another scale than the predictions, as those of an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     progress : bool, optional
@@ -187,58 +160,48 @@ def adapt_head(
     >>> from pyspar.nn import adapt_head
     >>> _ = torch.manual_seed(0)
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    >>> source = [(torch.randn(50, 3), torch.randn(50)) for _ in range(4)]
-    >>> target = [3 * torch.randn(50, 3) for _ in range(2)]
-    >>> adapted = adapt_head(model, source, target)
-    >>> adapted.head_name, adapted.model(target[0]).shape
-    ('2', torch.Size([50, 1]))
+    >>> source, target = [(torch.randn(200, 3), torch.randn(200))], [3 * torch.randn(50, 3)]
+    >>> adapt_head(model, source, target).head_name
+    '2'
     """
     check_options(locals())
     check_network(model)
     if source_model is not None:
         check_network(source_model, "source_model")
-    source = source_loader
-    if not isinstance(source, SourceFeatures):
+    if not isinstance(source := source_loader, SourceFeatures):
         check_loader(source, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
-    functions: dict[str, Any] = {"inputs": inputs, "labels": labels, "sample_weight": sample_weight}
+    functions: dict[str, Any] = {"inputs": inputs, "labels": labels}
     if not isinstance(source, SourceFeatures):
         body = adapted if source_model is None else copy_model(unwrap(source_model))
         with open_reader(body, source, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
             errors = ErrorSums(*trained, reader.run.eps) if method == "bayes" else None
-            x, ndim = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
+            x = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else (), ndim)
+        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else ())
     x = source.moments
-    if keep is not None and source.ndim != 2:
-        got = f"got inputs with {source.ndim} dimensions; pool the features before the head"
-        raise InputError(f"target_labels requires a head with one input row per label, {got}")
     with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
-        z, _ = reader.read_moments(target_loader, ndim=source.ndim, receiver=keep, progress=progress)
+        z = reader.read_moments(target_loader, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
     check_not_tied(unwrap(model), reader.head)
     layer, outputs = reader.layer, _select_outputs(output, reader.layer)
     coef, bias = _weights_of(layer, outputs)
     if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
-        raise InputError(
-            f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
-            f"{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture"
-        )
-    new = new_head_weights(
-        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
-        error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
-    )  # fmt: skip
+        got = f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
+        raise InputError(f"{got}{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture")
+    given, eigen = None if layer.bias is None else bias, eigen_on_device_of(layer.weight)
+    new = new_head_weights(x, z, coef, given, method, alpha=alpha, error_roots=source.error_roots, eigen=eigen)
     refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
     summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
-    is_fitted = method != "bayes" or labels_scale == "ignore" or x.rows <= 5 * x.n_features
-    _warn_of_head(summary, new, check_body=not is_fitted)
+    if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
+        _warn_of_body(summary)
     drift = forecast = None
     if keep is not None:
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
@@ -250,15 +213,14 @@ def adapt_head(
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
-    check_head_options(options["method"], alpha=options["alpha"], cutoff=options["cutoff"])
+    check_head_options(options["method"], alpha=options["alpha"], cutoff=None)
     check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
     check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    for name in ("inputs", "labels", "sample_weight", "head"):
-        value, kind = options[name], "the name of a layer" if name == "head" else "a function of the batch"
-        if value is not None and not (isinstance(value, str) if name == "head" else callable(value)):
-            raise TypeError(f"{name} must be {kind}, got {value!r} ({type(value).__name__})")
-    if options["target_labels"] is not None and options["sample_weight"] is not None:
-        raise InputError("target_labels cannot be combined with sample_weight; pass one or the other")
+    for name in ("inputs", "labels"):
+        if options[name] is not None and not callable(options[name]):
+            raise TypeError(f"{name} must be a function of the batch, got {type(options[name]).__name__}")
+    if options["head"] is not None and not isinstance(options["head"], str):
+        raise TypeError(f"head must be the name of a layer, got {type(options['head']).__name__}")
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -289,8 +251,7 @@ def _correct(
             raise InputError(
                 "target_labels are on another scale than the model's predictions: their median distance"
                 f"{_name_output(k, spread)} is {np.nanmedian(distances):.3g}, and the source labels have the standard "
-                f"deviation {spread[k]:.3g}; pass them as the model predicts them (labels= is not applied), or "
-                "labels_scale='ignore'"
+                f"deviation {spread[k]:.3g}; pass them as the model predicts them, or labels_scale='ignore'"
             )
     drifts, reports = fit_outputs(features, predicted, labels, counts)
     coef, intercept = new.coef.copy(), new.intercept.copy()
@@ -298,33 +259,18 @@ def _correct(
         if drift is not None:
             coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
     forecasts = [None if drift is None else forecast_error(drift, "the corrected head") for drift in drifts]
-    several = len(coef) > 1
-    corrected = replace(new, coef=coef, intercept=intercept)
+    several, corrected = len(coef) > 1, replace(new, coef=coef, intercept=intercept)
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
-def _warn_of_head(summary: HeadSummary, new: NewHead, *, check_body: bool) -> None:
-    """Warn of a head that is constant on the target or worse on the source, and of a body that does not fit."""
-    errors = zip(summary.trained, summary.refitted, summary.adapted, strict=True)
-    for k, (trained, refitted, adapted) in enumerate(errors):
-        name = _name_output(k, summary.trained)
-        adaptation = new.adaptation
-        if adaptation is not None and not adaptation.posterior and adaptation.removed[:, k].all():
+def _warn_of_body(summary: HeadSummary) -> None:
+    """Warn of a body that does not fit the source."""
+    for k, (trained, refitted) in enumerate(zip(summary.trained, summary.refitted, strict=True)):
+        if trained > MAX_MISFIT * refitted:
             warn(
-                f"the new head predicts a constant on the target{name}: no weight is significant there; use the "
-                "trained model, or pass more source rows"
-            )
-        elif adapted > MAX_SOURCE_LOSS * trained:
-            warn(
-                f"the new head has a larger error on the source than the trained one{name}: RMSE "
-                f"{format_number(adapted)} instead of {format_number(trained)}; use the trained model, or "
-                "method='bayes' with cutoff=0, which changes it least"
-            )
-        if check_body and trained > MAX_MISFIT * refitted:
-            warn(
-                f"the body of the model does not fit the source{name}: the RMSE of its head is "
-                f"{format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; if the "
-                "model was aligned with the target, pass the trained one as source_model="
+                f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its "
+                f"head is {format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; "
+                "if the model was aligned with the target, pass the trained one as source_model="
             )
 
 
@@ -333,22 +279,17 @@ def _check_label_scale(source: Moments, coef: Matrix, intercept: Vector) -> None
     d, error = source.n_features, _source_rmse(source, coef, intercept)
     centred = source.root_about(None)
     for k, spread in enumerate(source.spread[d:]):
-        predicted, labels, line = centred[:, :d] @ coef[k], centred[:, d + k], ""
+        predicted, labels = centred[:, :d] @ coef[k], centred[:, d + k]
         product, square = predicted @ labels, predicted @ predicted
         is_line = product > 0.7 * np.sqrt(square * (labels @ labels))  # the correlation is above 0.7
         slope = product / square if is_line else 1.0
-        if spread == 0.0 or (error[k] <= MAX_ERROR * spread and 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
-            continue
-        if is_line:
-            offset = source.mean[d + k] - slope * (source.mean[:d] @ coef[k] + intercept[k])
-            line = f"; the labels are close to {format_number(slope)} * prediction + {format_number(offset)}"
-        raise InputError(
-            f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the RMSE "
-            f"of the model is {format_number(error[k])}, and the labels have the standard deviation "
-            f"{format_number(spread)}{line}; pass labels=, a function of the batch that returns labels as the model "
-            "predicts them, source_model= for a model aligned with the target, or labels_scale='ignore' for an "
-            "untrained head"
-        )
+        if spread > 0.0 and (error[k] > MAX_ERROR * spread or not 1.0 / MAX_SLOPE <= slope <= MAX_SLOPE):
+            raise InputError(
+                f"the source labels are on another scale than the model's predictions{_name_output(k, error)}: the "
+                f"RMSE of the model is {format_number(error[k])}, and the labels have the standard deviation "
+                f"{format_number(spread)}; pass labels=, a function that returns labels as the model predicts them, "
+                "source_model= for a model aligned with the target, or labels_scale='ignore' for an untrained head"
+            )
 
 
 def _source_rmse(source: Moments, coef: Matrix, intercept: Vector) -> Vector:
@@ -364,8 +305,7 @@ def _write_weights(new: NewHead, layer: nn.Linear, name: str, outputs: tuple[int
     """Write weights into a layer, in its dtype and on its device. A layer without bias gets one if it is needed."""
     weight, bias = (torch.as_tensor(part).to(layer.weight) for part in (new.coef, new.intercept))
     if not bool(torch.isfinite(weight).all() and torch.isfinite(bias).all()):
-        what = f"the new weights of {describe_layer(name)}"
-        raise InputError(f"{what} exceed the range of its dtype {layer.weight.dtype}; use a wider dtype")
+        raise InputError(f"the new weights of {describe_layer(name)} overflow {layer.weight.dtype}; use a wider dtype")
     if layer.bias is None and bias.any():
         layer.bias = nn.Parameter(layer.weight.new_zeros(layer.out_features), layer.weight.requires_grad)
     with torch.no_grad():

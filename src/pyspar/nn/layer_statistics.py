@@ -32,17 +32,15 @@ def has_statistics(layer: nn.Module) -> bool:
 
 
 class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
-    """Number, mean and variance of each channel, by layer: of the inputs of batch normalisation, else of the outputs.
-
-    ``wanted`` has mean and spread of these outputs on the source, for layers that are to have them on a target.
+    """Number, mean and variance of each channel, by layer: of the inputs of batch normalisation, else of the outputs,
+    which are to have ``wanted`` means and spreads on a target.
     """
 
     def __init__(self, layers: list[Any], wanted: NDArray[np.float32] | None) -> None:
-        self._layers = layers
-        sizes = [layer.weight.numel() for layer in layers]
-        self._wanted: dict[Any, Tensor] = {}
-        if wanted is not None and wanted.shape[1] == sum(sizes):
-            self._wanted = dict(zip(layers, torch.from_numpy(wanted).split_with_sizes(sizes, 1), strict=True))
+        self._layers, self._wanted = layers, dict[Any, Tensor]()
+        if wanted is not None:
+            parts = torch.from_numpy(wanted).split_with_sizes([layer.weight.numel() for layer in layers], 1)
+            self._wanted = dict(zip(layers, parts, strict=True))
         self._places: dict[Any, int] = {}  # the dimension of the channels
 
     def add(self, layer: Any, args: Any, output: Tensor) -> Tensor:
@@ -100,10 +98,8 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
 
 @contextmanager
 def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = None) -> Iterator[ChannelSums]:
-    """Collect the outputs of layers with scale and offset but without statistics.
-
-    With ``wanted``, also the inputs of batch normalisation. Each batch then leaves a layer with the mean and spread of
-    the source, so that later layers see these.
+    """Collect the outputs of layers with scale and offset but without statistics; with ``wanted``, also the inputs of
+    batch normalisation. Each batch then leaves a layer with the mean and spread of the source.
     """
     with_both = [x for x in layers.values() if [p.ndim for p in affine(x)] == [1, 1] and hasattr(x, "weight")]
     chosen: list[Any] = [layer for layer in with_both if not has_statistics(layer)]
@@ -117,7 +113,7 @@ def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = Non
 
 @torch.no_grad()
 def _find_channels(layer: Any, args: Any, output: Tensor) -> int:
-    """Return the dimension of an output along which the offsets are added: the one where only one entry changes."""
+    """Return the dimension of an output along which the offsets are added."""
     before = layer.bias.clone()
     layer.bias[0] += 1.0
     changed = layer.forward(*args) != output

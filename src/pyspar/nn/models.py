@@ -1,7 +1,6 @@
 """A model: refuse one whose head cannot be read or replaced, unwrap it, copy it, and run it on batches.
 
-Libraries that shard, offload or adapt a model are recognised by names of classes and attributes, and never imported.
-No state of the process is changed, so other threads are not affected. No random numbers are drawn or restored.
+Libraries that shard or offload a model are recognised by names of classes and attributes, and never imported.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from pyspar.core.moments import EPS64
 from pyspar.errors import InputError
 from pyspar.nn.batches import Arguments, describe_batch, move_to_device
 
-_STANCE_LOCK = threading.RLock()
-"""Held while torch's compiler is set to run without compiling, which is a setting of the whole process."""
+_STANCE_LOCK = threading.RLock()  # of torch's compiler, whose stance is a setting of the whole process
 
 
 def check_network(model: Any, name: str = "model") -> None:
@@ -35,8 +33,8 @@ def check_network(model: Any, name: str = "model") -> None:
     hooks = [getattr(module, "_hf_hook", None) for module in model.modules()]
     if is_sharded or any(p.is_meta for p in model.parameters()) or any(getattr(h, "offload", False) for h in hooks):
         raise InputError(
-            f"{type(model).__name__} is sharded by FSDP or offloaded, so not all of its weights can be read; load its "
-            "full_state_dict into a model on one device, without device_map= or cpu_offload, and pass that model"
+            f"{type(model).__name__} is sharded by FSDP or offloaded, so not all of its weights can be read; pass a "
+            "model on one device that loaded its full_state_dict, without device_map= or cpu_offload"
         )
 
 

@@ -1,7 +1,4 @@
-"""What alignment needs to know of a source: the leading directions of its features, and a sample of them.
-
-A summary is a small file. With it a network can be aligned at a place that the source rows never reach.
-"""
+"""What alignment needs to know of a source: the leading directions of its features, and a sample of them."""
 
 from __future__ import annotations
 
@@ -21,11 +18,8 @@ from pyspar.errors import InputError
 from pyspar.nn.features import RowSample
 from pyspar.persist import write_atomically
 
-MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6
-"""Directions with less than this share of the largest variance are not aligned."""
-NEIGHBOURS = 5
-SHARE_OUTSIDE = 0.05
-"""The share of held-out source rows that count as outside the support."""
+MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6  # a share of the largest variance
+NEIGHBOURS, SHARE_OUTSIDE = 5, 0.05  # of held-out source rows
 MIN_SOURCE_ROWS, MAX_SOURCE_ROWS, SAMPLE = 50, 10_000, 4_000
 """Half of the rows of the sample are the support, and half measure their distance from it."""
 
@@ -78,10 +72,8 @@ class SourceSummary:
         """Raise InputError if the summary is that of another network. The precision may differ."""
         weight = head.weight.detach().cpu().float().numpy()
         if weight.shape != self.head.shape or not np.allclose(weight, self.head, atol=0.01 * np.abs(weight).max()):
-            raise InputError(
-                f"the summary belongs to another network, whose head has other weights (shape {self.head.shape}; "
-                f"here {weight.shape}); write it again with summarize(model, loader)"
-            )
+            got = f"whose head has other weights, of shape {self.head.shape} instead of {weight.shape}"
+            raise InputError(f"the summary belongs to another network, {got}; write it again with summarize")
 
     def threshold(self) -> tuple[float, int]:
         """Return the 95 % quantile of the distances, and its rank from above."""
@@ -126,8 +118,7 @@ def find_nearest(rows: Tensor, support: Tensor, *, others: bool = False) -> tupl
 def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
     """Return the distance of each row to its nearest rows of the support, divided by these rows' own distance.
 
-    Without the division, a target that has more rows in a sparse place of the support, for example at the end of the
-    range of the labels, would seem to be outside.
+    Without the division, a target with more rows in a sparse place of the support would seem to be outside.
     """
     distances, indices = find_nearest(rows, support)
     return distances / (scales[indices].mean(dim=1) + 1e-12)
