@@ -25,8 +25,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "README.md"]
-templates_path = ["_templates"]
+exclude_patterns = ["_build", "README.md"]
 nitpicky = True
 smartquotes = False  # docstrings quote the values of parameters
 highlight_language = "none"  # blocks without a language are output
@@ -36,8 +35,13 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
 
-# API reference. Names are documented where users import them, with numpy docstrings.
-autosummary_generate = True
+# API reference: two pages. Names are documented where users import them, with numpy docstrings.
+autosummary_generate = False
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "BaseEstimator, RegressorMixin, MultiOutputMixin, "
+    "ImportError, ValueError, UserWarning, tuple, object",
+}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
@@ -46,6 +50,7 @@ numpydoc_show_class_members = False
 # Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
+    "nested_sections": False,  # one page for the gallery, with a heading for each folder
     "gallery_dirs": "gallery",
     "filename_pattern": "plot_",
     "ignore_pattern": r"^(?!.*plot_).*\.py$",
@@ -78,7 +83,7 @@ html_theme_options = {
     "logo": {"text": "pyspar", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "back_to_top_button": True,
 }
-html_sidebars = {"index": [], "api": [], "design": [], "changelog": []}
+html_sidebars = {"index": [], "design": [], "changelog": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
@@ -110,6 +115,9 @@ scale
 command-line
 recipes
 glossary""",
+    "api": """
+API reference <self>
+theory-api""",
     "theorems": """
 The paper's theorems <self>
 method
