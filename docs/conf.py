@@ -93,7 +93,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 # a section is its page in the header, and lists the others.
 SECTIONS = {
     "index": """
-Start <install>
+Start <first-example>
 Guide <tables>
 Gallery <gallery/index>
 API <api>
@@ -102,9 +102,8 @@ Evidence <evidence>
 Reproduction <paper>
 Design <design>
 Changelog <changelog>""",
-    "install": """
-Installation <self>
-first-example
+    "first-example": """
+First example <self>
 what-stays-the-same""",
     "tables": """
 Tables and pipelines <self>
@@ -113,8 +112,7 @@ labels
 forecasts
 scale
 command-line
-recipes
-glossary""",
+recipes""",
     "api": """
 API reference <self>
 theory-api""",
@@ -123,9 +121,6 @@ The paper's theorems <self>
 method
 alignment
 label-correction""",
-    "evidence": """
-Evidence <self>
-speed""",
     "paper": """
 The paper <self>
 reproduction

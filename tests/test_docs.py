@@ -136,10 +136,17 @@ def test_every_command_in_the_documentation_has_existing_options():
         command.make_context(name, arguments, resilient_parsing=True)
 
 
-def test_the_page_of_the_installation_names_every_extra():
-    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "install.md").read_text(), flags=re.M)
+def test_the_start_page_names_every_extra():
+    _, installation = (ROOT / "docs" / "index.md").read_text().split("\n## Installation\n")
+    rows = re.findall(r"^\| (`.+?) \|", installation, flags=re.M)
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(declared)
+
+
+def test_the_site_has_at_most_35_pages():
+    examples = [*(ROOT / "examples").glob("*/plot_*.py")]
+    assert examples
+    assert len(pages("docs")) + len(examples) + 1 <= 35  # and the page that lists the examples
 
 
 def test_the_site_is_small_and_every_page_is_in_its_navigation():
