@@ -78,7 +78,7 @@ reproduce: $(VENV)/.paper  ## Table 1 of the paper, published numbers next to ou
 
 docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery
 	@rm -rf site docs/api docs/gallery  # pages that no longer exist
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
 
 package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
 	$(PIP) build

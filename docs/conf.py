@@ -47,11 +47,13 @@ autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
+GALLERY = ("basics", "align", "labels", "forecasts", "networks", "theory")
 # Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "nested_sections": False,  # one page for the gallery, with a heading for each folder
     "gallery_dirs": "gallery",
+    "subsection_order": [f"../examples/{name}" for name in GALLERY],
     "filename_pattern": "plot_",
     "ignore_pattern": r"^(?!.*plot_).*\.py$",
     "within_subsection_order": "FileNameSortKey",
