@@ -34,6 +34,8 @@ for (const e of document.querySelectorAll('main *')) {
   if (e.closest('dialog, .bd-sidebar-secondary') || e.getBoundingClientRect().right <= width + 1) continue;
   if (!scrolls(e.parentElement)) problems.push('too wide: ' + e.tagName + ' ' + start(e));
 }
+for (const e of document.querySelectorAll('.bd-sidebar-secondary *'))
+  if (wide && e.getBoundingClientRect().right > width + 1) problems.push('too wide: ' + e.tagName + ' ' + start(e));
 for (const e of document.querySelectorAll('main .math'))
   if (!e.querySelector('mjx-container') || e.querySelector('mjx-merror')) problems.push('formula: ' + e.textContent);
 const needed = e => e.matches('pre') ? e.scrollWidth : e.querySelector('mjx-math').getBoundingClientRect().width;

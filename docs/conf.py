@@ -85,7 +85,7 @@ html_theme_options = {
     "logo": {"text": "pyspar", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "back_to_top_button": True,
 }
-html_sidebars = {"index": [], "design": [], "changelog": []}
+html_sidebars = {"index": [], "evidence": [], "design": [], "changelog": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
