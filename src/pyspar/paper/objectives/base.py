@@ -72,6 +72,7 @@ class Objective:
 
     name: ClassVar[str] = "ERM"
     uses_target: ClassVar[bool] = False
+    capturable: ClassVar[bool] = True  # whether the loss can be part of a CUDA graph: nothing in it waits for the GPU
 
     def prepare(self, y: NDArray[np.float64]) -> Any:
         """Compute from the training labels, once per run, the state that every ``plan`` uses."""

@@ -22,6 +22,7 @@ from pyspar.paper.objectives.base import Batch, EpochPlan, Objective
 from pyspar.paper.training.config import Shuffle, TrainConfig
 
 _ROW_TABLES = ("order", "partner", "target")
+_EAGER_STEPS = 3  # before a step is captured, so that libraries choose their kernels and optimisers have their state
 _MAX_GATHERED = 2**24  # numbers; the batches of a smaller epoch are gathered in one call instead of one call per step
 
 
@@ -116,6 +117,13 @@ class TrainingData:
         )
 
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether all rows of a step are in the memory of a GPU."""
+        parts = (self.x, self.target or self.x)
+        return self.y.is_cuda and all(isinstance(part.rows, Tensor) for part in parts)
+
+
 def as_columns(y: Any) -> NDArray[np.float64]:
     """Return labels as a float64 table with one column per output."""
     table: NDArray[np.float64] = np.asarray(y, dtype=np.float64)
@@ -152,6 +160,33 @@ def iterate_batches(data: TrainingData, tables: dict[str, Tensor], model: nn.Mod
         partner_x, partner_y, target = (None if part is None else part[step] for part in parts)
         draws = {name: draw[step] for name, draw in epoch.draws.items()}
         yield Batch(epoch.x[step], epoch.y[step], partner_x, partner_y, target, draws)
+
+
+def replay_steps(
+    take: Callable[[Batch], tuple[tuple[str, ...], Tensor]], data: TrainingData, tables: dict[str, Tensor],
+    model: nn.Module,
+) -> tuple[tuple[str, ...], list[Tensor]]:  # fmt: skip
+    """Take the steps of an epoch on a GPU. After three of them, a step is captured as a CUDA graph and replayed: small
+    networks wait for the thousand calls of a step, and a replay is one call.
+    """
+    current = {name: table[0].clone() for name, table in tables.items()}
+    results, graph, stream = [], torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    names, values = (), None
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for step in range(len(tables["order"])):
+            for name, table in tables.items():
+                current[name].copy_(table[step])
+            if step < _EAGER_STEPS:
+                names, values = take(_make_batch(data, current, model))
+            else:
+                if step == _EAGER_STEPS:
+                    with torch.cuda.graph(graph, stream=stream):
+                        names, values = take(_make_batch(data, current, model))
+                graph.replay()
+            results.append(values.clone())
+    torch.cuda.current_stream().wait_stream(stream)
+    return names, results
 
 
 def _make_batch(data: TrainingData, tables: dict[str, Tensor], model: nn.Module) -> Batch:

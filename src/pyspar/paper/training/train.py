@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.base import Objective
+from pyspar.paper.objectives.base import Batch, Objective
 from pyspar.paper.training.batches import (
     Inputs,
     TrainingData,
@@ -27,6 +28,7 @@ from pyspar.paper.training.batches import (
     draw_epoch,
     iterate_batches,
     make_generator,
+    replay_steps,
 )
 from pyspar.paper.training.config import TrainConfig
 from pyspar.persist import write_atomically
@@ -164,7 +166,7 @@ class _Run:
         self.trainable = {name: [p for p in part.parameters() if p.requires_grad] for name, part in self.parts.items()}
         self.base_lr = {"model": config.lr, "module": objective.module_lr(config.lr)}
         self.optimizers = {
-            name: torch.optim.Adam(parameters, lr=self.base_lr[name], fused=True, foreach=False)
+            name: torch.optim.Adam(parameters, lr=self.base_lr[name], fused=True, foreach=False, capturable=device.type == "cuda")
             for name, parameters in self.trainable.items()
             if parameters
         }
@@ -206,18 +208,12 @@ class _Run:
             optimizer.param_groups[0]["lr"] = self.config.lr_at(self.epoch, self.base_lr[name])
         # A part that this phase does not train still processes batches, which changes its running statistics.
         fixed = [(b, b.clone()) for name, part in self.parts.items() if name not in updates for b in part.buffers()]
-        names: tuple[str, ...] = ()
-        steps: list[Tensor] = []
-        for batch in iterate_batches(self.data, tables, self.net):
-            for optimizer in active:
-                optimizer.zero_grad(set_to_none=True)
-            with self.config.autocast_on(self.data.y.device):
-                terms = self.objective.loss(self.net, batch, self.parts.get("module"), phase)  # type: ignore[arg-type]
-            names, values = tuple(terms), list(terms.values())
-            sum(values[1:], values[0]).backward()  # type: ignore[no-untyped-call]
-            for optimizer in active:
-                optimizer.step()
-            steps.append(torch.stack([value.detach() for value in values]))
+        take = partial(self._step, phase, active)
+        if self.objective.capturable and self.data.is_on_device:
+            names, steps = replay_steps(take, self.data, tables, self.net)
+        else:
+            results = [take(batch) for batch in iterate_batches(self.data, tables, self.net)]
+            names, steps = results[0][0], [values for _, values in results]
         for buffer, before in fixed:
             buffer.copy_(before)
         losses = torch.stack(steps).double().cpu()
@@ -226,6 +222,18 @@ class _Run:
             step, term = bad[0].tolist()
             self._fail(f"the loss ({names[term]}) is not finite in epoch {self.epoch}, step {step} of {len(losses)}")
         return dict(zip(names, losses.mean(dim=0).tolist(), strict=True))
+
+    def _step(self, phase: str, active: list[torch.optim.Adam], batch: Batch) -> tuple[tuple[str, ...], Tensor]:
+        """Take one training step, and return the names and values of the terms of the loss."""
+        for optimizer in active:
+            optimizer.zero_grad(set_to_none=True)
+        with self.config.autocast_on(self.data.y.device):
+            terms = self.objective.loss(self.net, batch, self.parts.get("module"), phase)  # type: ignore[arg-type]
+        values = list(terms.values())
+        sum(values[1:], values[0]).backward()  # type: ignore[no-untyped-call]
+        for optimizer in active:
+            optimizer.step()
+        return tuple(terms), torch.stack([value.detach() for value in values])
 
     def _fail(self, where: str) -> NoReturn:
         lr = self.config.lr_at(self.epoch)
