@@ -75,6 +75,8 @@ class InvertedResidual(nn.Module):
 class EfficientNetLite0(nn.Module):
     """A network with stem, trunk and a linear head without bias; build it with :func:`efficientnet_lite0`."""
 
+    capturable = True
+
     def __init__(self, outputs: int, size: int | None) -> None:
         super().__init__()
         self.size = size

@@ -116,7 +116,6 @@ class TrainingData:
             state=objective.prepare(labels),
         )
 
-
     @property
     def is_on_device(self) -> bool:
         """Whether all rows of a step are in the memory of a GPU."""
@@ -163,26 +162,30 @@ def iterate_batches(data: TrainingData, tables: dict[str, Tensor], model: nn.Mod
 
 
 def replay_steps(
-    take: Callable[[Batch], tuple[tuple[str, ...], Tensor]], data: TrainingData, tables: dict[str, Tensor],
+    step: Callable[[Batch], tuple[tuple[str, ...], Tensor]],
+    data: TrainingData,
+    tables: dict[str, Tensor],
     model: nn.Module,
-) -> tuple[tuple[str, ...], list[Tensor]]:  # fmt: skip
-    """Take the steps of an epoch on a GPU. After three of them, a step is captured as a CUDA graph and replayed: small
-    networks wait for the thousand calls of a step, and a replay is one call.
+) -> tuple[tuple[str, ...], list[Tensor]]:
+    """Take the steps of an epoch on a GPU, and return the names of the terms of the loss and their values in each step.
+    After three steps, one is captured as a CUDA graph and replayed with the rows of the others. A replay is one call
+    instead of the thousand of a step, and gives the same numbers.
     """
     current = {name: table[0].clone() for name, table in tables.items()}
-    results, graph, stream = [], torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    names, values = (), None
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    names: tuple[str, ...] = ()
+    values, results = torch.empty(0), []
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for step in range(len(tables["order"])):
+        for i in range(len(tables["order"])):
             for name, table in tables.items():
-                current[name].copy_(table[step])
-            if step < _EAGER_STEPS:
-                names, values = take(_make_batch(data, current, model))
-            else:
-                if step == _EAGER_STEPS:
-                    with torch.cuda.graph(graph, stream=stream):
-                        names, values = take(_make_batch(data, current, model))
+                current[name].copy_(table[i])
+            if i < _EAGER_STEPS:
+                names, values = step(_make_batch(data, current, model))
+            elif i == _EAGER_STEPS:
+                with torch.cuda.graph(graph, stream=stream):
+                    names, values = step(_make_batch(data, current, model))
+            if i >= _EAGER_STEPS:
                 graph.replay()
             results.append(values.clone())
     torch.cuda.current_stream().wait_stream(stream)

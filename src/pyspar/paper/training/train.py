@@ -166,7 +166,9 @@ class _Run:
         self.trainable = {name: [p for p in part.parameters() if p.requires_grad] for name, part in self.parts.items()}
         self.base_lr = {"model": config.lr, "module": objective.module_lr(config.lr)}
         self.optimizers = {
-            name: torch.optim.Adam(parameters, lr=self.base_lr[name], fused=True, foreach=False, capturable=device.type == "cuda")
+            name: torch.optim.Adam(
+                parameters, lr=self.base_lr[name], fused=True, foreach=False, capturable=device.type == "cuda"
+            )
             for name, parameters in self.trainable.items()
             if parameters
         }
@@ -208,11 +210,11 @@ class _Run:
             optimizer.param_groups[0]["lr"] = self.config.lr_at(self.epoch, self.base_lr[name])
         # A part that this phase does not train still processes batches, which changes its running statistics.
         fixed = [(b, b.clone()) for name, part in self.parts.items() if name not in updates for b in part.buffers()]
-        take = partial(self._step, phase, active)
-        if self.objective.capturable and self.data.is_on_device:
-            names, steps = replay_steps(take, self.data, tables, self.net)
+        step = partial(self._step, phase, active)
+        if self.objective.capturable and getattr(self.net, "capturable", False) and self.data.is_on_device:
+            names, steps = replay_steps(step, self.data, tables, self.net)
         else:
-            results = [take(batch) for batch in iterate_batches(self.data, tables, self.net)]
+            results = [step(batch) for batch in iterate_batches(self.data, tables, self.net)]
             names, steps = results[0][0], [values for _, values in results]
         for buffer, before in fixed:
             buffer.copy_(before)
