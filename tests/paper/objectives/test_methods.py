@@ -228,10 +228,10 @@ def test_every_method_trains_on_tables_and_on_images_and_is_reproducible(name, s
     config = TrainConfig(epochs=3, batch_size=6, lr=1e-3, device="cpu", select="last")
     torch.manual_seed(0)
     net = MLP(5, hidden=16) if len(shape) == 1 else resnet(channels=1)
-    trained = train(net, METHODS[name](net), task, config, 0, progress=False).model
+    trained = train(net, METHODS[name](net), task, config, 0).model
     assert all(torch.isfinite(p).all() for p in trained.parameters())
     assert not torch.equal(trained.head.weight, net.head.weight)
-    again = train(net, METHODS[name](net), task, config, 0, progress=False).model
+    again = train(net, METHODS[name](net), task, config, 0).model
     assert all(torch.equal(a, b) for a, b in zip(trained.parameters(), again.parameters(), strict=True))
 
 

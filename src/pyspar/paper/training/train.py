@@ -32,7 +32,6 @@ from pyspar.paper.training.batches import (
 )
 from pyspar.paper.training.config import TrainConfig
 from pyspar.persist import write_atomically
-from pyspar.progress import progress_bar
 from pyspar.text import list_some
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ def train(
     seed: int,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
     on_epoch: Callable[[int], None] | None = None,
 ) -> Trained:
     """Train a copy of a model on a task. The original model is not changed.
@@ -99,8 +97,6 @@ def train(
         initial weights, which are those of ``model``.
     checkpoint : path, optional
         A file that is written while training. If it exists, training continues from it and ends with the same weights.
-    progress : bool, optional
-        Show a progress bar with the loss. By default it is shown on a terminal if rich is installed.
     on_epoch : function of an int, optional
         Called with the number of finished epochs after each epoch.
 
@@ -119,32 +115,16 @@ def train(
         if checkpoint is not None:
             run.load(Path(checkpoint))
         written_at, writing_seconds = -math.inf, 0.0
-        with progress_bar(f"training {objective.name}", total=config.epochs, unit="epochs", show=progress) as advance:
-            while run.epoch < config.epochs:
-                run.train_epoch()
-                now, final = time.monotonic(), run.epoch == config.epochs
-                if checkpoint is not None and (final or now - written_at > writing_seconds / _MAX_WRITING_SHARE):
-                    run.save(Path(checkpoint))
-                    written_at = time.monotonic()
-                    writing_seconds = written_at - now
-                advance(run.epoch, loss=f"{sum(run.history[-1].losses.values()):.4g}")
-                if on_epoch is not None:
-                    on_epoch(run.epoch)
+        while run.epoch < config.epochs:
+            run.train_epoch()
+            now, final = time.monotonic(), run.epoch == config.epochs
+            if checkpoint is not None and (final or now - written_at > writing_seconds / _MAX_WRITING_SHARE):
+                run.save(Path(checkpoint))
+                written_at = time.monotonic()
+                writing_seconds = written_at - now
+            if on_epoch is not None:
+                on_epoch(run.epoch)
     return run.result()
-
-
-def load_checkpoint(path: str | os.PathLike[str], model: nn.Module) -> nn.Module:
-    """Return a copy of a model, in evaluation mode, with the best weights in a checkpoint of :func:`train`. Use it for
-    a run that diverged, or to inspect a run while it trains. Only the layers have to match.
-    """
-    clone = copy.deepcopy(model).eval()
-    try:
-        clone.load_state_dict(_read(Path(path), next(clone.parameters()).device)["best"])
-    except RuntimeError as error:
-        raise InputError(
-            f"{type(model).__name__} does not have the layers in {str(path)!r}: {error}; use the model that was trained"
-        ) from error
-    return clone
 
 
 class _Run:
@@ -319,8 +299,6 @@ def _torch_seed(seed: int, epoch: int, purpose: str) -> int:
 
 
 def _read(path: Path, device: torch.device) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"file not found: {str(path)!r}")
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()  # torch's reader does not compare checksums
