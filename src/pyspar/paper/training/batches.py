@@ -23,7 +23,6 @@ from pyspar.paper.training.config import Shuffle, TrainConfig
 
 _ROW_TABLES = ("order", "partner", "target")
 _EAGER_STEPS = 3  # before a step is captured, so that libraries choose their kernels and optimisers have their state
-_MAX_GATHERED = 2**24  # numbers; the batches of a smaller epoch are gathered in one call instead of one call per step
 
 
 def make_generator(seed: int, epoch: int, purpose: str) -> np.random.Generator:
@@ -79,13 +78,6 @@ class Inputs:
             return x.to(self.dtype)
         normalise = getattr(model, "normalise", None)
         return normalise(x).to(self.dtype) if callable(normalise) else x.to(self.dtype) / 255
-
-    @property
-    def row_size(self) -> int | None:
-        """The numbers of a row that may be gathered in advance; None for images and for rows that are read."""
-        if not isinstance(self.rows, Tensor) or self.rows.dtype == torch.uint8:
-            return None
-        return int(np.prod(self.rows.shape[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,19 +138,8 @@ def draw_epoch(
 
 def iterate_batches(data: TrainingData, tables: dict[str, Tensor], model: nn.Module) -> Iterator[Batch]:
     """Yield the batch of each step of an epoch."""
-    size, count = data.x.row_size, sum(tables[name].numel() for name in _ROW_TABLES if name in tables)
-    on_device = data.target is None or data.target.row_size is not None
-    steps = range(len(tables["order"]))
-    if size is None or not on_device or count * size > _MAX_GATHERED:
-        for step in steps:
-            yield _make_batch(data, {name: table[step] for name, table in tables.items()}, model)
-        return
-    epoch = _make_batch(data, tables, model)
-    for step in steps:
-        parts = (epoch.partner_x, epoch.partner_y, epoch.target)
-        partner_x, partner_y, target = (None if part is None else part[step] for part in parts)
-        draws = {name: draw[step] for name, draw in epoch.draws.items()}
-        yield Batch(epoch.x[step], epoch.y[step], partner_x, partner_y, target, draws)
+    for step in range(len(tables["order"])):
+        yield _make_batch(data, {name: table[step] for name, table in tables.items()}, model)
 
 
 def replay_steps(
