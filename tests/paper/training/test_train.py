@@ -70,7 +70,9 @@ def train_with_torch(model, task, seed, *, lr_at=lambda e: 1.0, shuffle="once"):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA graph needs a GPU")
-@pytest.mark.parametrize("objective", [ERM(), CMixup(0.5), DeepCORAL(0.5), AFN(), DANN(0.1, hidden=8)], ids=repr)
+@pytest.mark.parametrize(
+    "objective", [ERM(), CMixup(0.5), DeepCORAL(0.5), AFN(), DANN(0.1, hidden=8)], ids=lambda objective: objective.name
+)
 def test_a_captured_step_gives_the_numbers_of_an_eager_one(objective, table_task, monkeypatch):
     task, settings, phases = table_task(), config(device="cuda", schedule="step", shuffle="epoch"), []
     monkeypatch.setattr(loop, "replay_steps", lambda *a: phases.append(a) or replay_steps(*a))
