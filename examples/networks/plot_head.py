@@ -29,10 +29,10 @@ import torch
 from torch import nn
 
 from pyspar.nn import adapt_head
-from pyspar.paper.data import communities_and_crime
+from pyspar.paper.data import load
 
 torch.set_num_threads(1)
-task = communities_and_crime()
+task = load("communities-and-crime", raw=True)
 complete = ~np.isnan(task.train.X).any(axis=0)
 mean, spread = task.train.X[:, complete].mean(axis=0), task.train.X[:, complete].std(axis=0)
 

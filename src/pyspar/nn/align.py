@@ -29,8 +29,8 @@ from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.09, 0.01
 """A target is aligned if a larger share of its rows is outside the support, and significantly more than 0.05."""
-MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 1_500, 250, 16
-LOADER_ROWS = 3_000  # of a source without a summary; more rows would cost as much as the gradient steps
+MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
+LOADER_ROWS = 5_000  # of a source without a summary
 LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
@@ -71,7 +71,7 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 3,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
+        file. At most 5,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers

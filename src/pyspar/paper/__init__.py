@@ -14,7 +14,7 @@ _NAMES = {
     "objectives.base": "ERM Batch EpochPlan Objective",
     "networks.models": "MLP multispectral_resnet18 resnet",
     "objectives.mixup": "CMixup Mixup",
-    "training.train": "EpochRecord Trained TrainingError load_checkpoint train",
+    "training.train": "EpochRecord Trained TrainingError train",
     "objectives.unlabeled": "ImageNoise NoisyStudent SwAV TableNoise",
     "training.config": "TrainConfig",
     "networks.efficientnet": "efficientnet_lite0",
@@ -33,7 +33,3 @@ def __getattr__(name: str) -> Any:
 
     need("torch", "torch")
     return getattr(import_module(f"pyspar.paper.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

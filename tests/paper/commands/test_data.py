@@ -93,7 +93,7 @@ def test_an_unknown_data_set_and_a_missing_folder_exit_with_2(spar, tmp_path):
 
 def test_the_wording_of_the_commands(spar, nothing_installed, golden, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
-    commands = (["list"], ["where"], ["check"], ["where", "skillcraft"], ["check", "iris"])
+    commands = (["list"], ["check"], ["where", "skillcraft"], ["check", "iris"])
     outputs = []
     for command in commands:
         shown = spar("data", *command)

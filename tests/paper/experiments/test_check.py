@@ -1,17 +1,20 @@
 """``spar reproduce --check``: the committed records and the page are of the current methods."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pyspar.errors import InputError
 from pyspar.paper.experiments import check
 from pyspar.paper.experiments.check import FORMER, check_results
+from pyspar.paper.experiments.suite import published, read_suite
 from pyspar.paper.output.page import is_current
 from pyspar.paper.runs import heads as heads_module
-from pyspar.paper.runs.records import read_records, write_records
+from pyspar.paper.runs.records import group_values, read_records, write_records
 from pyspar.paper.runs.summary import read_summaries
 
 ROOT = Path(__file__).parents[3]
@@ -24,12 +27,7 @@ def test_every_committed_record_is_current_or_marked_as_of_a_former_protocol():
     pytest.importorskip("optuna")
     problems = check_results(RESULTS)
     assert [str(p) for p in problems if p.kind != FORMER] == []
-    former = {(p.suite, p.rows.split(", ")[1].split(" ")[0]) for p in problems}
-    assert ("rcf-mnist", "DANN") in former
-    assert ("rcf-mnist", "C-Mixup") in former
-    assert ("rcf-mnist", "ERM") not in former
-    assert ("chair-angles", "ERM") in former
-    assert ("chair-angles-pretrained", "ERM") in former  # other images
+    assert {p.suite for p in problems} == {"chair-angles", "chair-angles-pretrained"}  # as the page says
 
 
 def test_the_committed_page_follows_from_the_records_and_is_short():
@@ -41,13 +39,31 @@ def test_the_committed_page_follows_from_the_records_and_is_short():
     assert "could not be obtained" in text.splitlines()[2]
 
 
+def test_the_figures_in_the_notes_of_suites_follow_from_the_records():
+    means = {}
+    for name in ("rcf-mnist", "rcf-mnist-pretrained"):
+        cells = group_values(read_records(RESULTS / name / "records.jsonl"), "method", "metric")
+        means[name] = {method: np.mean(values) for (method, metric), values in cells.items() if metric == "rmse"}
+    ratios = [means[name]["DANN"] / means[name]["ERM"] for name in ("rcf-mnist-pretrained", "rcf-mnist")]
+    theirs = published("images").cells["rcf-mnist"]
+    ratios.append(float(theirs["DANN"][0]) / float(theirs["ERM"][0]))
+    note = read_suite("rcf-mnist-pretrained").differs[-1]
+    assert [f"{ratio:.2f}" for ratio in ratios] == re.findall(r"\d\.\d\d", note)[:3]
+    records = read_records(RESULTS / "povertymap-angola" / "records.jsonl")
+    assert max(r.value for r in records if r.metric == "rmse" and " + " not in r.method) < 1.4
+    values = {(r.method, r.seed): r.value for r in records if r.metric == "r"}
+    for method in ("ERM", "C-Mixup"):  # "the same as least squares"
+        pairs = [(values[f"{method} + SpAR", seed], values[f"{method} + OLS", seed]) for seed in range(5)]
+        np.testing.assert_allclose(*zip(*pairs), atol=1e-5)
+
+
 def test_the_committed_summaries_reproduce_the_committed_errors():
     from pyspar import SpARRegressor
 
     summaries = read_summaries(RESULTS / "rcf-mnist" / "summaries.npz")
     records = {(r.method, r.seed): r.value for r in read_records(RESULTS / "rcf-mnist" / "records.jsonl")}
-    assert len(summaries) == 10
-    for method, seed in [("ERM", 0), ("Deep CORAL", 4)]:
+    assert len(summaries) == 20
+    for method, seed in [("ERM", 0), ("C-Mixup", 1), ("Deep CORAL", 4), ("DANN", 2)]:
         summary = summaries[method, seed]
         assert summary.trained_rmse == pytest.approx(records[method, seed], abs=5e-4)
         spar = SpARRegressor(fit_intercept=False).fit(summary.source).adapt(summary.target)
@@ -71,7 +87,7 @@ def test_records_of_an_older_recipe_are_stale(results, monkeypatch):
     monkeypatch.setattr(heads_module, "recipe_of", lambda name: 99 if name == "SpAR" else 1)
     problems = change(results, lambda records: [replace(r, recipe=1) for r in records])
     assert {(p.kind, p.rows.split(" (")[0]) for p in problems} == {
-        ("stale", f"rcf-mnist, {method} + SpAR") for method in ("ERM", "Deep CORAL")
+        ("stale", f"rcf-mnist, {method} + SpAR") for method in ("ERM", "C-Mixup", "Deep CORAL", "DANN")
     }
     assert all("99" in p.reason for p in problems)
     assert all(f"spar reproduce {NAME} --device cuda" in p.command for p in problems)

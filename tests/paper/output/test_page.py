@@ -1,5 +1,7 @@
 """The page of results: verdicts, statements, and the selection of the newest records."""
 
+from dataclasses import replace
+
 import pytest
 
 from pyspar.paper.experiments.suite import list_suite_names, published, read_suite
@@ -45,17 +47,33 @@ def test_the_verdict_counts_cells_within_two_standard_errors(shifted, verdict):
 
 
 def test_rows_of_a_former_protocol_and_of_other_data_are_never_called_agreement():
-    suite = read_suite("rcf-mnist")
+    suite = replace(read_suite("rcf-mnist"), former=("C-Mixup", "DANN"))
     records = [r for r in make_records(suite) if r.task == "rcf-mnist"]
     verdict = judge(suite, records)
     assert verdict.startswith("agrees: 4 of 4 cells")
     assert verdict.endswith("trained with the former protocol: C-Mixup, DANN")
     shown = {row[1]: row[-1] for row in make_numbers(suite, records).rows}
     assert (shown["ERM"], shown["DANN + SpAR"]) == ("+0.0 SE", "former protocol")
+    assert "former" not in judge(read_suite("rcf-mnist"), records)
     chairs = read_suite("chair-angles-pretrained")
     recreated = make_records(chairs, task_name="chair-angles-recreated")
     assert judge(chairs, recreated).startswith("not comparable (re-created data)")
     assert "agrees" not in judge(chairs, recreated)
+
+
+def test_verdicts_are_beside_our_gains_by_seed_and_the_published_ones():
+    suite = read_suite("povertymap-angola")
+    noise = [0.0, 0.1, 0.2, 0.3, 0.4]
+    gains = dict.fromkeys(suite.verdicts, 0.0) | {"DANN": -0.25, "SwAV": 0.05}
+    values = [(m, s, "r", noise[s] + g + 0.01 * (m == "SwAV") * (-1) ** s) for m, g in gains.items() for s in range(5)]
+    records = [Record("povertymap-angola", m, s, metric, v) for m, s, metric, v in reversed(values)]
+    rows = {row[0]: row[1:] for row in make_numbers(suite, records).rows}
+    assert list(rows) == list(suite.verdicts)
+    assert rows["ERM"] == ("0.200 ± 0.141", "-", "-", suite.verdicts["ERM"])
+    assert rows["DANN"][1:3] == ("-0.250 ± 0.000, worse", "-0.10")  # the paper has 0.69 and 0.79
+    assert rows["SwAV"][1:3] == ("+0.052 ± 0.005, better", "-0.01")
+    assert set(suite.verdicts) == set(published("povertymap-unlabeled").cells["povertymap"])
+    assert sum(len(text.split()) for text in suite.verdicts.values()) <= 150
 
 
 def read_overview(page):

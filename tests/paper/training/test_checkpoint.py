@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
 from pyspar.errors import InputError  # noqa: E402
-from pyspar.paper import DANN, ERM, MLP, TrainConfig, load_checkpoint, train  # noqa: E402
+from pyspar.paper import DANN, ERM, MLP, TrainConfig, train  # noqa: E402
 from pyspar.paper.training import train as _  # noqa: E402, F401
 
 module = sys.modules["pyspar.paper.training.train"]
@@ -111,10 +111,9 @@ def test_a_run_resumes_after_ctrl_c_with_its_history(tmp_path, table_task, monke
     unbroken = train(make_model(), DANN(hidden=8), task, config(), 0)
     assert [r.losses for r in resumed.history] == [r.losses for r in unbroken.history]
     assert resumed.best_epoch == unbroken.best_epoch
-    best, again = unbroken.model.state_dict(), load_checkpoint(path, make_model()).state_dict()
+    best = unbroken.model.state_dict()
     for name, tensor in resumed.model.state_dict().items():
         assert torch.equal(tensor, best[name])
-        assert torch.equal(tensor, again[name])
 
 
 @pytest.mark.parametrize(
@@ -161,12 +160,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, table_task, monkeypatch
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.pt"]
 
 
-def test_a_checkpoint_needs_an_existing_folder_and_matching_layers(tmp_path, table_task):
+def test_a_checkpoint_needs_an_existing_folder(tmp_path, table_task):
     for path in (tmp_path, tmp_path / "missing" / "run.pt"):
         with pytest.raises(InputError, match="checkpoint must be a file in an existing folder"):
             train(make_model(), ERM(), table_task(), config(), 0, checkpoint=path)
-    with pytest.raises(InputError, match="file not found"):
-        load_checkpoint(tmp_path / "none.pt", make_model())
-    train(make_model(), ERM(), table_task(), config(), 0, checkpoint=tmp_path / "run.pt")
-    with pytest.raises(InputError, match="does not have the layers"):
-        load_checkpoint(tmp_path / "run.pt", MLP(5, hidden=9))

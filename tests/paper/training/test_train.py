@@ -11,10 +11,24 @@ torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'"
 from torch import nn  # noqa: E402
 
 from pyspar.errors import InputError  # noqa: E402
-from pyspar.paper import DANN, ERM, MLP, Objective, SwAV, TrainConfig, TrainingError, predict, train  # noqa: E402
+from pyspar.paper import (  # noqa: E402
+    AFN,
+    DANN,
+    ERM,
+    MLP,
+    CMixup,
+    DeepCORAL,
+    Objective,
+    SwAV,
+    TrainConfig,
+    TrainingError,
+    predict,
+    train,
+)
 from pyspar.paper.data.task import Part, ShiftTask  # noqa: E402
 from pyspar.paper.objectives.base import mean_squared_error  # noqa: E402
-from pyspar.paper.training.batches import draw_target_order, draw_train_order  # noqa: E402
+from pyspar.paper.training import train as loop  # noqa: E402
+from pyspar.paper.training.batches import draw_target_order, draw_train_order, replay_steps  # noqa: E402
 
 
 def config(**changes):
@@ -53,6 +67,22 @@ def train_with_torch(model, task, seed, *, lr_at=lambda e: 1.0, shuffle="once"):
         if error < best:
             best, kept, kept_epoch = error, weights(model), epoch
     return kept, kept_epoch, best
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA graph needs a GPU")
+@pytest.mark.parametrize(
+    "objective", [ERM(), CMixup(0.5), DeepCORAL(0.5), AFN(), DANN(0.1, hidden=8)], ids=lambda objective: objective.name
+)
+def test_a_captured_step_gives_the_numbers_of_an_eager_one(objective, table_task, monkeypatch):
+    task, settings, phases = table_task(), config(device="cuda", schedule="step", shuffle="epoch"), []
+    monkeypatch.setattr(loop, "replay_steps", lambda *a: phases.append(a) or replay_steps(*a))
+    captured = train(make_model(), objective, task, settings, 0)
+    assert len(phases) == settings.epochs * len(objective.phases(0))
+    assert min(len(tables["order"]) for _, _, tables, _ in phases) > 5  # some steps are replayed
+    monkeypatch.setattr(type(objective), "capturable", False)
+    eager = train(make_model(), objective, task, settings, 0)
+    assert [record.losses for record in captured.history] == [record.losses for record in eager.history]
+    assert equal(captured.model, eager.model)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pyspar.paper.commands import handle_errors, print_json, print_table
 from pyspar.text import printable
 
 _COLOURS = {"good": "green", "missing": "yellow", "wrong": "red"}
-_MIN_WIDTH_FOR_ABOUT = 130
 
 app = typer.Typer(
     name="data",
@@ -30,10 +28,7 @@ _FOLDER = typer.Option(
 Folder = Annotated[Path | None, _FOLDER]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout, and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Name = Annotated[
-    str | None,
-    typer.Argument(metavar="NAME", help="A data set, as in spar data list. Defaults to all.", show_default=False),
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set, as in spar data list.")]
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="NAME", help="Data sets. Defaults to all.", show_default=False)
 ]
@@ -51,46 +46,27 @@ def list_sets(data: Folder = None, json: Json = False, debug: Debug = False) -> 
             print_json([{f: getattr(entry, f) for f in fields} | {"state": state} for entry, state in entries])
             return
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-        columns = ["name", "train/val/test", "a row", "licence", "status"]
-        columns += ["about"] if Console().width >= _MIN_WIDTH_FOR_ABOUT else []
-        for name in columns:
+        for name in ("name", "train/val/test", "a row", "licence", "status"):
             table.add_column(name, overflow="fold")
         for entry, state in entries:
             rows = "/".join(map(str, entry.parts)) or "depends"
-            cells = (entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state, entry.about)
-            table.add_row(*cells[: len(columns)])
+            table.add_row(entry.name, rows, "x".join(map(str, entry.shape)), entry.licence, state)
         print_table(table)
 
 
 @app.command(epilog="Example: spar data where rcf-mnist")
-def where(name: Name = None, data: Folder = None, json: Json = False, debug: Debug = False) -> None:
-    """Print the path of a data set. If it is missing, print how to get it and exit with 2.
-
-    Without a name, print one line per data set with its path or its state.
-    """
+def where(name: Name, data: Folder = None, json: Json = False, debug: Debug = False) -> None:
+    """Print the path of a data set. If it is missing, print how to get it and exit with 2."""
     with handle_errors(debug=debug):
         from pyspar.paper.data.registry import where as find
 
-        if name is not None:
-            location = find(name, data)
-            if json:
-                print_json({"name": name, "path": location.path, "missing": location.missing or None})
-            else:
-                typer.echo(printable(str(location.path)))  # for pipes; the kind of place is on stderr
-                incomplete = f"; incomplete: {location.missing}" if location.missing else ""
-                typer.echo(f"in {location.place}{incomplete}", err=True)
-            return
-        locations = [
-            (dataset, find(dataset, data).path if state in ("found", "incomplete") else None, state)
-            for dataset, state in _find_states(data).items()
-        ]
+        location = find(name, data)
         if json:
-            print_json([{"name": dataset, "path": path, "state": state} for dataset, path, state in locations])
+            print_json({"name": name, "path": location.path, "missing": location.missing or None})
             return
-        width = max(len(dataset) for dataset, _, _ in locations)
-        for dataset, path, state in locations:
-            text = state if path is None else f"{path}{' (incomplete)' if state == 'incomplete' else ''}"
-            typer.echo(printable(f"{dataset:<{width}}  {text}"))
+        typer.echo(printable(str(location.path)))  # for pipes; the kind of place is on stderr
+        incomplete = f"; incomplete: {location.missing}" if location.missing else ""
+        typer.echo(f"in {location.place}{incomplete}", err=True)
 
 
 @app.command(epilog="Example: spar data check skillcraft communities-and-crime")

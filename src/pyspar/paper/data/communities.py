@@ -43,11 +43,6 @@ def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, raw: bo
     return ShiftTask(FILE.name, fit, validation, target, "state", source, "CC BY 4.0", feature_names=names)
 
 
-def communities_and_crime() -> ShiftTask:
-    """Load the data set with unscaled columns and NaN for missing values."""
-    return load(raw=True)
-
-
 def _feature_names(description: Path, count: int) -> tuple[str, ...]:
     if not description.is_file():
         return tuple(f"x{i}" for i in range(count))

@@ -44,8 +44,6 @@ _COUNTRY_SETS = (
 _HELD_OUT = 1000  # rows of the training countries for validation, and as many for the test
 _WILDS_SEED = 541433
 
-Countries = Literal["ood", "id"]
-
 
 @dataclass(frozen=True, eq=False)
 class Metadata:
@@ -87,20 +85,18 @@ def load(
     *,
     seed: int = 0,
     fold: str | None = None,
-    val: Countries = "ood",
-    test: Countries = "ood",
+    test: Literal["ood", "id"] = "ood",
     unlabeled: bool = False,
     verify: bool = True,
     incomplete: bool = False,
     cache: bool = True,
 ) -> ShiftTask:
-    """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``). ``val``
-    and ``test`` are from other countries ("ood"), or held out from the training countries ("id"). ``unlabeled`` adds
-    the pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other metadata in this
+    """Load a fold, by default number ``seed`` modulo 5. Images are read when they are indexed (``ImageFiles``). The
+    test rows are from other countries ("ood"), or held out from the training countries ("id"). ``unlabeled`` adds the
+    pool of ``poverty_unlabeled_v1.0`` from the test countries. ``verify=False`` accepts other metadata in this
     layout, ``incomplete=True`` drops rows without an image, and ``cache=False`` stores no images.
     """
     fold = FOLDS[seed % 5] if fold is None else fold
-    check_choice("val", val, ("ood", "id"))
     check_choice("test", test, ("ood", "id"))
     place = find(folder)
     if verify:
@@ -116,8 +112,7 @@ def load(
         images.cache, images.count = file, len(metadata.wealth)
         return Part(images, metadata.wealth[images.numbers], metadata.urban[images.numbers])
 
-    names = ("train", "val" if val == "ood" else "id_val", "test" if test == "ood" else "id_test")
-    fit, validation, target = map(make_part, names)
+    fit, validation, target = map(make_part, ("train", "val", "test" if test == "ood" else "id_test"))
     pool = _load_pool(place.path, folder, fold, incomplete=incomplete) if unlabeled else None
     source = f"PovertyMap-WILDS v1.1 (Koh et al. 2021), fold {fold}"
     licence = "images: US public domain; labels: DHS Program"

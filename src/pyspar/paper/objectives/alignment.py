@@ -183,6 +183,7 @@ class DeepCORAL(Alignment):
     """
 
     name: ClassVar[str] = "Deep CORAL"
+    capturable: ClassVar[bool] = True
     penalty_name: ClassVar[str] = "coral"
 
     weight: float = 1.0
@@ -201,6 +202,7 @@ class AFN(Alignment):
     """
 
     name: ClassVar[str] = "AFN"
+    capturable: ClassVar[bool] = True
     penalty_name: ClassVar[str] = "norm"
 
     weight: float = 0.05

@@ -67,11 +67,13 @@ class EpochPlan:
 class Objective:
     """Mean squared error, with the methods that subclasses override. Override ``loss`` to add a penalty, ``plan`` to
     draw random numbers, ``module`` to train another network with the model, ``phases`` and ``updates`` for several
-    passes in an epoch, and ``judged`` if a phase does not train the head.
+    passes in an epoch, and ``judged`` if a phase does not train the head. Set ``capturable`` if a CUDA graph
+    may contain ``loss``: it draws no random numbers, and no shape or branch depends on the values of a tensor.
     """
 
     name: ClassVar[str] = "ERM"
     uses_target: ClassVar[bool] = False
+    capturable: ClassVar[bool] = False
 
     def prepare(self, y: NDArray[np.float64]) -> Any:
         """Compute from the training labels, once per run, the state that every ``plan`` uses."""
@@ -111,6 +113,8 @@ class Objective:
 
 class ERM(Objective):
     r"""Empirical risk minimisation: :math:`\frac1B \sum_i \|f(x_i) - y_i\|^2` (the paper's "Standard Training")."""
+
+    capturable: ClassVar[bool] = True
 
 
 def mean_squared_error(prediction: Tensor, y: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class DANN(Objective):
 
     name: ClassVar[str] = "DANN"
     uses_target: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     weight: float = 1.0
     _: KW_ONLY

@@ -140,6 +140,7 @@ class Mixup(Objective):
     """
 
     name: ClassVar[str] = "Mixup"
+    capturable: ClassVar[bool] = True
 
     mix_alpha: float = 2.0
     where: Where = "input"

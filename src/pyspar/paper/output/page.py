@@ -12,11 +12,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pyspar.errors import InputError
 from pyspar.paper.experiments.check import FORMER
-from pyspar.paper.experiments.methods import compare_methods
+from pyspar.paper.experiments.methods import compare_methods, describe_gain, sign_of
 from pyspar.paper.experiments.reproduce import make_result
-from pyspar.paper.experiments.suite import Suite, list_suite_names, read_suite
+from pyspar.paper.experiments.suite import Suite, list_suite_names, published, read_suite
 from pyspar.paper.output.overview import make_claims, make_overview
 from pyspar.paper.output.tables import NO_VALUE, Sheet, format_sheet, write_text
 from pyspar.paper.runs.heads import metric_title
@@ -31,7 +33,7 @@ SUMMARISED_SEEDS = 5
 """How many networks of each method on images have a committed summary, from which a new head can be scored."""
 DRAWN = ("table1", "tabular", "alpha", "spectral-inflation")
 """The suites whose figures are on the page."""
-SHOWN = (*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained", "chair-angles", "chair-angles-pretrained")
+SHOWN = (*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained", "povertymap-angola")
 """The suites whose numbers or figures are on the page."""
 
 HEAD = """# Reproduction
@@ -39,8 +41,8 @@ HEAD = """# Reproduction
 The 13 GB of PovertyMap-WILDS could not be obtained here, so the paper's tables and figure on it are not verified.
 
 `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
-`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings, and
-lists those that were trained with a former protocol.
+`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings. All
+are, except for the two suites of chairs, which were trained with a former protocol.
 
 ## Each table and figure
 """
@@ -61,14 +63,14 @@ and figures are in the files that `spar reproduce NAME` writes.
 PROTOCOL = """
 ## Rows of a former protocol
 
-No GPU was available when these parts of the protocol were corrected, so their networks were not trained again:
+The networks of both suites of chairs were trained before these parts of the protocol were corrected, and not again, for
+lack of GPU time. Their chairs are not those of the paper either, so their numbers are only in the records.
 
 - DANN makes a pass of the model and a pass of the critic in every epoch. The stored rows alternated whole epochs, so
   their models were trained for half as long.
-- C-Mixup mixes the last feature maps of RCF-MNIST, with partners from the batch and as many random rows; on chairs it
-  mixes inputs, with partners from the whole set. The stored rows mixed inputs with partners from the batch.
+- C-Mixup mixes inputs with partners from the whole set. The stored rows have partners from the batch.
 - The chair network has a 3 x 3 stem, stride 2 in four stages, LeakyReLU and pooled shortcuts. The stored rows of
-  `chair-angles` have the stem of ImageNet. The re-created chairs are rendered without textures now.
+  `chair-angles` have the stem of ImageNet. The chairs are rendered without textures now.
 """
 
 
@@ -136,6 +138,8 @@ def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
     """Return one table with the published cells of a suite next to ours, all metrics side by side."""
     if suite.kind == "synthetic":
         return make_result(suite, records, None).sheets[0]
+    if suite.verdicts:
+        return make_verdicts(suite, records)
     cells = {(c.task, c.method, c.metric): c for c in compare_methods(suite, records)}
     metrics = [m for m in suite.metrics if any(c.published for key, c in cells.items() if key[2] == m)]
     header = ["data", "method"]
@@ -155,6 +159,25 @@ def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
         else:
             rows.append(tuple(row))
     return Sheet("", tuple(header), rows)
+
+
+def make_verdicts(suite: Suite, records: list[Record]) -> Sheet:
+    """Return the value of each method, its gain over the first one, seed by seed, the gain in the published table of
+    the same methods, and the verdict of the suite.
+    """
+    metric, first = suite.metrics[0], next(iter(suite.verdicts))
+    cells = {cell.method: cell for cell in compare_methods(suite, records) if cell.metric == metric}
+    ours = {(r.method, r.seed): sign_of(metric) * r.value for r in records if r.metric == metric}
+    (printed,) = published(suite.extra["methods_of"], metric).cells.values()
+    rows = []
+    for method, verdict in suite.verdicts.items():
+        gain = np.array([ours[first, seed] - value for (name, seed), value in ours.items() if name == method])
+        theirs = sign_of(metric) * (float(printed[first][0]) - float(printed[method][0]))
+        text, _, judged = describe_gain(gain)
+        compared = (f"{text}, {judged}", f"{theirs + 0.0:+.2f}") if method != first else (NO_VALUE, NO_VALUE)
+        rows.append((method, " ± ".join(cells[method].ours), *compared, verdict))
+    header = ("method", metric_title(metric), f"gain over {first}", "published gain", "verdict")
+    return Sheet("", header, rows)
 
 
 def _wrap(line: str) -> str:

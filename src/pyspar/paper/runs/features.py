@@ -85,11 +85,10 @@ def train_network(
     params, model = dict(spec.params), build_network(spec, task)
     if spec.objective in TAUGHT:
         file = None if checkpoint is None else checkpoint.with_name("teacher.pt")
-        taught = paper.train(model, paper.ERM(), task, config, spec.seed, checkpoint=file, progress=False)
+        taught = paper.train(model, paper.ERM(), task, config, spec.seed, checkpoint=file)
         params["teacher"] = taught.model
     chosen = objective(spec.objective, params)
-    options = {"checkpoint": checkpoint, "progress": False, "on_epoch": on_epoch}
-    return paper.train(model, chosen, task, config, spec.seed, **options)
+    return paper.train(model, chosen, task, config, spec.seed, checkpoint=checkpoint, on_epoch=on_epoch)
 
 
 def features_of(model: Any, task: ShiftTask, held_out: Any = None, *, eval_batch: int = 256) -> Features:

@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from pyspar.errors import InputError
-from pyspar.paper.objectives.base import Objective
+from pyspar.paper.objectives.base import Batch, Objective
 from pyspar.paper.training.batches import (
     Inputs,
     TrainingData,
@@ -27,10 +28,10 @@ from pyspar.paper.training.batches import (
     draw_epoch,
     iterate_batches,
     make_generator,
+    replay_steps,
 )
 from pyspar.paper.training.config import TrainConfig
 from pyspar.persist import write_atomically
-from pyspar.progress import progress_bar
 from pyspar.text import list_some
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ def train(
     seed: int,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
     on_epoch: Callable[[int], None] | None = None,
 ) -> Trained:
     """Train a copy of a model on a task. The original model is not changed.
@@ -97,8 +97,6 @@ def train(
         initial weights, which are those of ``model``.
     checkpoint : path, optional
         A file that is written while training. If it exists, training continues from it and ends with the same weights.
-    progress : bool, optional
-        Show a progress bar with the loss. By default it is shown on a terminal if rich is installed.
     on_epoch : function of an int, optional
         Called with the number of finished epochs after each epoch.
 
@@ -117,32 +115,16 @@ def train(
         if checkpoint is not None:
             run.load(Path(checkpoint))
         written_at, writing_seconds = -math.inf, 0.0
-        with progress_bar(f"training {objective.name}", total=config.epochs, unit="epochs", show=progress) as advance:
-            while run.epoch < config.epochs:
-                run.train_epoch()
-                now, final = time.monotonic(), run.epoch == config.epochs
-                if checkpoint is not None and (final or now - written_at > writing_seconds / _MAX_WRITING_SHARE):
-                    run.save(Path(checkpoint))
-                    written_at = time.monotonic()
-                    writing_seconds = written_at - now
-                advance(run.epoch, loss=f"{sum(run.history[-1].losses.values()):.4g}")
-                if on_epoch is not None:
-                    on_epoch(run.epoch)
+        while run.epoch < config.epochs:
+            run.train_epoch()
+            now, final = time.monotonic(), run.epoch == config.epochs
+            if checkpoint is not None and (final or now - written_at > writing_seconds / _MAX_WRITING_SHARE):
+                run.save(Path(checkpoint))
+                written_at = time.monotonic()
+                writing_seconds = written_at - now
+            if on_epoch is not None:
+                on_epoch(run.epoch)
     return run.result()
-
-
-def load_checkpoint(path: str | os.PathLike[str], model: nn.Module) -> nn.Module:
-    """Return a copy of a model, in evaluation mode, with the best weights in a checkpoint of :func:`train`. Use it for
-    a run that diverged, or to inspect a run while it trains. Only the layers have to match.
-    """
-    clone = copy.deepcopy(model).eval()
-    try:
-        clone.load_state_dict(_read(Path(path), next(clone.parameters()).device)["best"])
-    except RuntimeError as error:
-        raise InputError(
-            f"{type(model).__name__} does not have the layers in {str(path)!r}: {error}; use the model that was trained"
-        ) from error
-    return clone
 
 
 class _Run:
@@ -164,7 +146,9 @@ class _Run:
         self.trainable = {name: [p for p in part.parameters() if p.requires_grad] for name, part in self.parts.items()}
         self.base_lr = {"model": config.lr, "module": objective.module_lr(config.lr)}
         self.optimizers = {
-            name: torch.optim.Adam(parameters, lr=self.base_lr[name], fused=True, foreach=False)
+            name: torch.optim.Adam(
+                parameters, lr=self.base_lr[name], fused=True, foreach=False, capturable=device.type == "cuda"
+            )
             for name, parameters in self.trainable.items()
             if parameters
         }
@@ -206,18 +190,12 @@ class _Run:
             optimizer.param_groups[0]["lr"] = self.config.lr_at(self.epoch, self.base_lr[name])
         # A part that this phase does not train still processes batches, which changes its running statistics.
         fixed = [(b, b.clone()) for name, part in self.parts.items() if name not in updates for b in part.buffers()]
-        names: tuple[str, ...] = ()
-        steps: list[Tensor] = []
-        for batch in iterate_batches(self.data, tables, self.net):
-            for optimizer in active:
-                optimizer.zero_grad(set_to_none=True)
-            with self.config.autocast_on(self.data.y.device):
-                terms = self.objective.loss(self.net, batch, self.parts.get("module"), phase)  # type: ignore[arg-type]
-            names, values = tuple(terms), list(terms.values())
-            sum(values[1:], values[0]).backward()  # type: ignore[no-untyped-call]
-            for optimizer in active:
-                optimizer.step()
-            steps.append(torch.stack([value.detach() for value in values]))
+        step = partial(self._step, phase, active)
+        if self.objective.capturable and getattr(self.net, "capturable", False) and self.data.is_on_device:
+            names, steps = replay_steps(step, self.data, tables, self.net)
+        else:
+            results = [step(batch) for batch in iterate_batches(self.data, tables, self.net)]
+            names, steps = results[0][0], [values for _, values in results]
         for buffer, before in fixed:
             buffer.copy_(before)
         losses = torch.stack(steps).double().cpu()
@@ -226,6 +204,18 @@ class _Run:
             step, term = bad[0].tolist()
             self._fail(f"the loss ({names[term]}) is not finite in epoch {self.epoch}, step {step} of {len(losses)}")
         return dict(zip(names, losses.mean(dim=0).tolist(), strict=True))
+
+    def _step(self, phase: str, active: list[torch.optim.Adam], batch: Batch) -> tuple[tuple[str, ...], Tensor]:
+        """Take one training step, and return the names and values of the terms of the loss."""
+        for optimizer in active:
+            optimizer.zero_grad(set_to_none=True)
+        with self.config.autocast_on(self.data.y.device):
+            terms = self.objective.loss(self.net, batch, self.parts.get("module"), phase)  # type: ignore[arg-type]
+        values = list(terms.values())
+        sum(values[1:], values[0]).backward()  # type: ignore[no-untyped-call]
+        for optimizer in active:
+            optimizer.step()
+        return tuple(terms), torch.stack([value.detach() for value in values])
 
     def _fail(self, where: str) -> NoReturn:
         lr = self.config.lr_at(self.epoch)
@@ -309,8 +299,6 @@ def _torch_seed(seed: int, epoch: int, purpose: str) -> int:
 
 
 def _read(path: Path, device: torch.device) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"file not found: {str(path)!r}")
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()  # torch's reader does not compare checksums
