@@ -47,8 +47,8 @@ autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
-GALLERY = ("basics", "align", "labels", "forecasts", "networks", "theory")
 # Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
+GALLERY = ("basics", "align", "labels", "forecasts", "networks", "theory")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "nested_sections": False,  # one page for the gallery, with a heading for each folder
@@ -126,8 +126,7 @@ label-correction""",
     "paper": """
 The paper <self>
 reproduction
-data
-methods""",
+data""",
 }
 
 
