@@ -150,6 +150,8 @@ class NeverRun(nn.Module):
         ({"alpha": "high"}, ValueError, "alpha.* 'high'"),
         ({"method": "ridge"}, ValueError, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
         ({"method": None}, ValueError, "method.* None"),
+        ({"cutoff": 1.0}, ValueError, "cutoff.* 1.0"),
+        ({"cutoff": "small"}, ValueError, "cutoff.* 'small'"),
         ({"labels_scale": "any"}, ValueError, "labels_scale.* 'check', 'ignore'.* 'any'"),
     ],
 )
