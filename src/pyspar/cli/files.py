@@ -412,7 +412,8 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
             yield X[~np.isnan(y)], y
 
     kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
-    ignored |= {name: "not numeric; streaming uses numbers only" for name in kinds if kinds[name] == "category"}
+    reason = "not numeric; streams use numbers, dates and Boolean values only"
+    ignored |= {name: reason for name, kind in kinds.items() if kind == "category"}
     kinds = _check_kinds(kinds, ignored, source, target)
     labels, parts = [], []
     for X, y in read(source, kinds, label):
