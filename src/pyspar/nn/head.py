@@ -15,9 +15,8 @@ from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
-from pyspar.estimators.calibration import forecast_error as forecast_source_error
-from pyspar.estimators.calibration import refuse_training_rows
-from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
+from pyspar.estimators.calibration import forecast_error, refuse_training_rows
+from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import Function, check_loader
@@ -47,12 +46,12 @@ class HeadSummary:
     """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head."""
 
     trained: Vector
-    refitted: Vector
+    least_squares: Vector
     adapted: Vector
 
     def __str__(self) -> str:
         errors = {name: " and ".join(map(format_number, values)) for name, values in vars(self).items()}
-        return "RMSE on the source: " + ", ".join(f"{name} {error}" for name, error in errors.items())
+        return "RMSE on the source: " + ", ".join(f"{name} {x}" for name, x in errors.items()).replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class AdaptedHead:
             got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
             raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
         forecasts: list[Forecast] = [
-            forecast_source_error(
+            forecast_error(
                 float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
@@ -211,8 +210,8 @@ def adapt_head(
         x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
         error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
     )  # fmt: skip
-    refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
-    summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
+    best = np.asarray(least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight))
+    summary = HeadSummary(_source_rmse(x, coef, bias), best, _source_rmse(x, new.coef, new.intercept))
     if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
         _warn_of_body(summary)
     drift = forecast = None
@@ -262,18 +261,18 @@ def _correct(
     for k, drift in enumerate(drifts):
         if drift is not None:
             coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
-    forecasts = [None if drift is None else forecast_error(drift, "the corrected head") for drift in drifts]
+    forecasts = [None if drift is None else forecast_corrected(drift, "the corrected head") for drift in drifts]
     several, corrected = len(coef) > 1, replace(new, coef=coef, intercept=intercept)
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
 def _warn_of_body(summary: HeadSummary) -> None:
     """Warn of a body that does not fit the source."""
-    for k, (trained, refitted) in enumerate(zip(summary.trained, summary.refitted, strict=True)):
-        if trained > MAX_MISFIT * refitted:
+    for k, (trained, best) in enumerate(zip(summary.trained, summary.least_squares, strict=True)):
+        if trained > MAX_MISFIT * best:
             warn(
                 f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its "
-                f"head is {format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; "
+                f"head is {format_number(trained)} there, and that of least squares is {format_number(best)}; "
                 "if the model was aligned with the target, pass the trained one as source_model="
             )
 
