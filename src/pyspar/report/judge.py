@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from pyspar.core.forecast import Interval
 from pyspar.core.drift import MIN_LABELS
+from pyspar.core.forecast import Interval
 from pyspar.core.moments import Vector
 from pyspar.core.separation import Separation
 from pyspar.errors import collect_warnings
