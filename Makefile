@@ -77,12 +77,12 @@ reproduce: $(VENV)/.paper  ## Table 1 of the paper, published numbers next to ou
 	$(BIN)/spar reproduce table1
 
 docs: $(VENV)/.docs  ## build the documentation into site/, and run the gallery
-	@rm -rf docs/api  # pages of modules that no longer exist
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
+	@rm -rf site docs/api docs/gallery  # pages that no longer exist
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees docs site  # a warning, such as a broken link, is an error
 
 package: $(VENV)/.python  ## build wheel and sdist, install them into empty environments, use them, resolve every extra
 	$(PIP) build
 	$(BIN)/python packaging/check.py $(PACKAGE_OPTIONS)
 
 clean:  ## remove .venv and all generated files
-	rm -rf $(VENV) build site docs/api docs/gallery demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site docs/gallery demo-output reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

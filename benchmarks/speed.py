@@ -1,7 +1,7 @@
 """Speed as ratios: each case compares two tasks that take turns in one run. Run ``python -m benchmarks.speed``.
 
 Times on a shared machine are noisy, so only medians of one run are divided. The results are written to
-``benchmarks/results/speed.json``, and the table of ``docs/speed.md`` is written from them.
+``benchmarks/results/speed.json``, and the table of ``docs/scale.md`` is written from them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from benchmarks.measure import machine, markdown_table, median_seconds, print_ta
 from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning, TargetCorrection
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
-PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+START, END = "<!-- speed -->\n", "<!-- end of speed -->"
 
 Tasks = dict[str, Callable[[], Any]]
 
@@ -273,14 +274,12 @@ def table(results: list[Result]) -> tuple[list[str], list[list[Any]]]:
     return header, rows
 
 
-def write_page(results: list[Result], where: dict[str, Any]) -> str:
-    """Return the text of the page on speed."""
+def write_table(results: list[Result], where: dict[str, Any]) -> str:
+    """Return the page on large data with the table of these results."""
     versions = f"{where['processor']}, {where['cores']} cores; numpy {where['numpy']}, {', '.join(where['blas'])}"
-    text = (
-        "# Speed\n\nA ratio is the median time of our task divided by that of another one. Both took turns in one run. "
-        "`make bench` measures them and writes this page. *fit + adapt* is meant if nothing else is said."
-    )
-    return "\n".join([wrap(text), markdown_table(*table(results)), wrap(f"*{versions}.*")])
+    before, _, rest_of_page = PAGE.read_text(encoding="utf-8").partition(START)
+    _, _, after = rest_of_page.partition(END)
+    return "".join([before, START, markdown_table(*table(results)), "\n", wrap(f"*{versions}.*"), END, after])
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -304,7 +303,7 @@ def main(arguments: list[str] | None = None) -> None:
                 ordered = [results[c.name] for c in CASES if c.name in results]
                 found = {"machine": where, "turns": args.turns, "results": [asdict(r) for r in ordered]}
                 RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-                PAGE.write_text(write_page(ordered, where), encoding="utf-8")
+                PAGE.write_text(write_table(ordered, where), encoding="utf-8")
     print_table("fit + adapt, if nothing else is said", *table(measured))
     if slow := [r.case for r in measured if r.limit is not None and r.ratio > r.limit]:
         raise SystemExit(f"slower than promised: {', '.join(slow)}")

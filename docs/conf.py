@@ -25,8 +25,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "README.md"]
-templates_path = ["_templates"]
+exclude_patterns = ["_build", "README.md"]
 nitpicky = True
 smartquotes = False  # docstrings quote the values of parameters
 highlight_language = "none"  # blocks without a language are output
@@ -36,17 +35,25 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
 
-# API reference. Names are documented where users import them, with numpy docstrings.
-autosummary_generate = True
+# API reference: two pages. Names are documented where users import them, with numpy docstrings.
+autosummary_generate = False
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "BaseEstimator, RegressorMixin, MultiOutputMixin, "
+    "ImportError, ValueError, UserWarning, tuple, object",
+}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
 # Gallery. Each examples/plot_*.py runs while the site is built, and an example that fails stops the build.
+GALLERY = ("basics", "align", "labels", "forecasts", "networks", "theory")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
+    "nested_sections": False,  # one page for the gallery, with a heading for each folder
     "gallery_dirs": "gallery",
+    "subsection_order": [f"../examples/{name}" for name in GALLERY],
     "filename_pattern": "plot_",
     "ignore_pattern": r"^(?!.*plot_).*\.py$",
     "within_subsection_order": "FileNameSortKey",
@@ -78,7 +85,7 @@ html_theme_options = {
     "logo": {"text": "pyspar", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "back_to_top_button": True,
 }
-html_sidebars = {"index": [], "api": [], "design": [], "changelog": []}
+html_sidebars = {"index": [], "evidence": [], "design": [], "changelog": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
@@ -88,7 +95,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 # a section is its page in the header, and lists the others.
 SECTIONS = {
     "index": """
-Start <install>
+Start <first-example>
 Guide <tables>
 Gallery <gallery/index>
 API <api>
@@ -97,9 +104,8 @@ Evidence <evidence>
 Reproduction <paper>
 Design <design>
 Changelog <changelog>""",
-    "install": """
-Installation <self>
-first-example
+    "first-example": """
+First example <self>
 what-stays-the-same""",
     "tables": """
 Tables and pipelines <self>
@@ -108,21 +114,19 @@ labels
 forecasts
 scale
 command-line
-recipes
-glossary""",
+recipes""",
+    "api": """
+API reference <self>
+theory-api""",
     "theorems": """
 The paper's theorems <self>
 method
 alignment
 label-correction""",
-    "evidence": """
-Evidence <self>
-speed""",
     "paper": """
 The paper <self>
 reproduction
-data
-methods""",
+data""",
 }
 
 

@@ -68,9 +68,11 @@ figure, (left, right) = plt.subplots(2, 1, figsize=(5.4, 5.6), layout="constrain
 left.plot(wavelengths, X[:30].T, color="#888888", lw=0.6)
 left.plot(wavelengths, Z[:30].T, color="#0072B2", lw=0.6)
 left.set_xlabel("wavelength")
-left.set_ylabel("absorbance (grey: first instrument)")
+left.set_ylabel("absorbance")
+left.set_title("grey: first instrument, blue: second", fontsize="medium")
 for place, values in enumerate(errors.values()):
     right.bar(place + np.array([-0.25, 0.0, 0.25]), values, width=0.22, color=["#888888", "#D55E00", "#0072B2"])
 right.set_xticks(range(len(errors)), errors)
-right.set_ylabel("RMSE: first instrument, second, aligned")
+right.set_ylabel("RMSE")
+right.set_title("grey: first instrument, orange: second, blue: aligned", fontsize="medium")
 plt.show()

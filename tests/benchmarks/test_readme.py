@@ -62,13 +62,17 @@ def test_the_harm_of_single_draws(labels):
     ten = labels[labels["n"] == 10].groupby("method")
     worse = ten["worse"].mean()["TargetCorrection"]
     assert f"makes boosting worse in {100 * worse:.0f} % of cases" in README
-    one, two = (100 * ten["worst"].max()[name] - 100 for name in ("TargetCorrection", "TargetCorrection, two candidates"))
+    one, two = (
+        100 * ten["worst"].max()[name] - 100 for name in ("TargetCorrection", "TargetCorrection, two candidates")
+    )
     assert re.search(rf"adds {one:.0f} %, and {two:.0f} %\s+with two candidates", README)
 
 
 def test_the_width_of_forecasts():
     table = (RESULTS / "forecasts.md").read_text(encoding="utf-8").partition("## test\n")[2]
-    header, row = (next(line for line in table.splitlines() if key in line) for key in ("high / low", "| shift, linear |"))
+    header, row = (
+        next(line for line in table.splitlines() if key in line) for key in ("high / low", "| shift, linear |")
+    )
     cells = dict(zip((c.strip() for c in header.split("|")), (c.strip() for c in row.split("|")), strict=True))
     assert 4.5 < float(cells["high / low"]) < 5.5
     assert "about five times the lower" in README

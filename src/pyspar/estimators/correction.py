@@ -234,7 +234,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        It is a :class:`LabelForecast`, or if y had two dimensions a list of one per output, None without labels.
+        It is a :class:`~pyspar.estimators.correction.LabelForecast`, or if y had two dimensions a list of one per
+        output, None without labels.
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
