@@ -66,17 +66,17 @@ def describe_file(role: str, path: Path, column: str | None = None) -> str:
     return f"{role} {str(path)!r}" + ("" if column is None else f", column {column!r}")
 
 
-def describe_rows(rows: Sequence[int], path: Path, limit: int = 5) -> str:
-    """Return row numbers: as a spreadsheet shows the file, and as data rows.
+def describe_rows(rows: Sequence[int], path: Path) -> str:
+    """Return the first five row numbers: as a spreadsheet shows the file, and as data rows.
 
     >>> describe_rows([3, 10], Path("homes.csv"))
     'rows 5, 12 (the header is row 1; data rows 3, 10 counted from 0)'
     """
-    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > limit else ""
-    data = ", ".join(str(row) for row in rows[:limit]) + more
+    plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > 5 else ""
+    data = ", ".join(str(row) for row in rows[:5]) + more
     if suffix_of(path) not in (*TEXT, ".xlsx"):
         return f"row{plural} {data} (counted from 0)"
-    shown = ", ".join(str(row + 2) for row in rows[:limit]) + more
+    shown = ", ".join(str(row + 2) for row in rows[:5]) + more
     return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def format_number(value: float | None, digits: int = 3) -> str:
-    """Return a number with three digits by default, and "unknown" for None and NaN.
+def format_number(value: float | None) -> str:
+    """Return a number with three digits, and "unknown" for None and NaN.
 
     >>> format_number(12.3456), format_number(1234.5), format_number(251234.0), format_number(3e12), format_number(None)
     ('12.3', '1,230', '251,000', '3e+12', 'unknown')
@@ -16,8 +16,8 @@ def format_number(value: float | None, digits: int = 3) -> str:
     if value is None or math.isnan(value):
         return "unknown"
     if not 1e3 <= abs(value) < 1e9:
-        return f"{value:.{digits}g}"
-    return f"{float(f'{value:.{digits}g}'):,.0f}"
+        return f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def format_percent(value: float) -> str:

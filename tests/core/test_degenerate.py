@@ -38,8 +38,8 @@ def test_fewer_rows_than_features_gives_the_weights_of_least_norm_and_no_noise(r
 
 def test_fewer_rows_than_features_can_still_be_adapted_with_a_known_noise(rng):
     X, Z = rng.normal(size=(8, 20)), rng.normal(size=(30, 20))
-    belief = fit_ols(Moments.of(X, rng.normal(size=8)), fit_intercept=False)
-    known = replace(belief, sigma=np.array([50.0]))
+    fit = fit_ols(Moments.of(X, rng.normal(size=8)), fit_intercept=False)
+    known = replace(fit, sigma=np.array([50.0]))
     ours = adapt(known, Moments.of(Z), partial(chi2_rule, alpha=0.999))
     assert ours.removed.all()  # noise of 50 drowns every weight
     assert (ours.outside < 1.0).all()

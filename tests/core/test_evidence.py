@@ -183,9 +183,9 @@ def test_labels_without_noise_stay_exact_among_collinear_features(seed, n):
     X = rng.normal(size=(n, 10)) * np.geomspace(1.0, 0.1, 10)
     X = np.hstack([X, X[:, :3] @ rng.normal(size=(3, 3))])
     w = rng.normal(size=13)
-    belief = fit_ridge(Moments.of(X, X @ w + 1.0), fit_intercept=True)
-    assert belief.limit == ("no-noise",)
-    np.testing.assert_allclose(X @ (belief.w_hat[:, 0] - w), 0.0, atol=1e-9)  # rounding
+    fit = fit_ridge(Moments.of(X, X @ w + 1.0), fit_intercept=True)
+    assert fit.limit == ("no-noise",)
+    np.testing.assert_allclose(X @ (fit.w_hat[:, 0] - w), 0.0, atol=1e-9)  # rounding
 
 
 @pytest.mark.parametrize("seed", range(3))

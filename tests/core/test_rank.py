@@ -142,8 +142,8 @@ def test_orthogonal_directions_that_overlap_by_rounding_are_not_removed(seed):
     V = np.linalg.qr(rng.normal(size=(10, 10)))[0]
     X = (rng.normal(size=(200, 6)) * np.geomspace(1.0, 1e-3, 6)) @ V[:, :6].T
     Z = (rng.normal(size=(50, 4)) * [4.0, 3.0, 2.0, 1.0]) @ V[:, 6:].T
-    belief = fit_ols(Moments.of(X, rng.normal(size=200)), fit_intercept=False)
-    ours = adapt(belief, Moments.of(Z), partial(chi2_rule, alpha=0.999))
+    fit = fit_ols(Moments.of(X, rng.normal(size=200)), fit_intercept=False)
+    ours = adapt(fit, Moments.of(Z), partial(chi2_rule, alpha=0.999))
     assert ours.z.rank == 4
     assert not ours.removed.any()
 
@@ -151,13 +151,13 @@ def test_orthogonal_directions_that_overlap_by_rounding_are_not_removed(seed):
 def test_the_share_of_the_target_outside_the_source_is_reported():
     X = np.zeros((20, 3))
     X[:, :2] = np.random.default_rng(0).normal(size=(20, 2))
-    belief = fit_ols(Moments.of(X, np.arange(20.0)), fit_intercept=False)
+    fit = fit_ols(Moments.of(X, np.arange(20.0)), fit_intercept=False)
     rule = partial(chi2_rule, alpha=0.999)
-    ours = adapt(belief, Moments.of(np.diag([3.0, 0.0, 4.0])), rule)  # 9 parts inside, 16 outside
+    ours = adapt(fit, Moments.of(np.diag([3.0, 0.0, 4.0])), rule)  # 9 parts inside, 16 outside
     assert ours.outside_energy == pytest.approx(0.64, rel=1e-13)
     np.testing.assert_allclose(ours.outside, [1.0, 0.0], atol=1e-13)
-    tilted = adapt(belief, Moments.of(np.array([[3.0, 0.0, 4.0]])), rule)  # one direction, 9 / 25 of it inside
+    tilted = adapt(fit, Moments.of(np.array([[3.0, 0.0, 4.0]])), rule)  # one direction, 9 / 25 of it inside
     np.testing.assert_allclose(tilted.outside, [0.64], rtol=1e-13)
     assert tilted.outside_energy == pytest.approx(0.64, rel=1e-13)
-    inside = adapt(belief, Moments.of(np.array([[3.0, 4.0, 0.0]])), rule)
+    inside = adapt(fit, Moments.of(np.array([[3.0, 4.0, 0.0]])), rule)
     assert inside.outside_energy == pytest.approx(0.0, abs=1e-13)

@@ -9,17 +9,17 @@ from pyspar.core.refit import error_roots_of, refit, refit_head, scale_factor
 from pyspar.core.regression import fit_ridge
 
 
-def belief_of(X, y, *, robust):
+def fit_of(X, y, *, robust):
     """Return the posterior about a centre of zero, so that the labels are the errors of the centre, and the roots."""
     roots = error_roots_of(X, y, np.zeros((y.shape[1], X.shape[1]))) if robust else ()
     return fit_ridge(Moments.of(X, y), fit_intercept=False), roots
 
 
-def refit_explicitly(X, r, V, belief, output, *, robust):
+def refit_explicitly(X, r, V, fit, output, *, robust):
     """Return the refitted weights along V and their standard deviations, by matrices of all rows."""
-    penalty = float(belief.kappa[output]) * belief.x.lam[0] ** 2
+    penalty = float(fit.kappa[output]) * fit.x.lam[0] ** 2
     gains = X @ V @ np.linalg.inv(V.T @ (X.T @ X + penalty * np.eye(X.shape[1])) @ V)
-    sigma = belief.sigma[output]
+    sigma = fit.sigma[output]
     std = sigma * np.sqrt(np.diag(np.linalg.inv(V.T @ (X.T @ X + penalty * np.eye(X.shape[1])) @ V)))
     noise2 = sigma**2 * r**2 / np.mean(r**2)
     return gains.T @ r, np.maximum(std, np.sqrt(noise2 @ gains**2)) if robust else std
@@ -32,16 +32,16 @@ def test_the_refit_is_that_of_explicit_matrices_and_drops_what_is_not_significan
     X = rng.normal(size=(150, 6)) @ rng.normal(size=(6, 6))
     y = X @ rng.normal(size=(6, 2)) * [0.2, 0.3] + rng.standard_t(3, size=(150, 2))
     directions, _ = np.linalg.qr(rng.normal(size=(6, 6)))
-    belief, roots = belief_of(X, y, robust=robust)
-    assert np.isfinite(belief.kappa).all()
+    fit, roots = fit_of(X, y, robust=robust)
+    assert np.isfinite(fit.kappa).all()
     kept = rng.random((6, 2)) < 0.8
-    weights, remaining = refit(belief, directions, kept, 2.0, roots)
+    weights, remaining = refit(fit, directions, kept, 2.0, roots)
     assert not (remaining & ~kept).any()
     for output in range(2):
         left = kept[:, output].copy()
         while left.any():
             V = directions[:, left]
-            along, std = refit_explicitly(X, y[:, output], V, belief, output, robust=robust)
+            along, std = refit_explicitly(X, y[:, output], V, fit, output, robust=robust)
             if (np.abs(along) > 2.0 * std).all():
                 break
             left[left] = np.abs(along) > 2.0 * std
@@ -52,22 +52,22 @@ def test_the_refit_is_that_of_explicit_matrices_and_drops_what_is_not_significan
 
 def test_a_threshold_of_zero_drops_nothing_and_an_infinite_one_everything(rng):
     X = rng.normal(size=(50, 3))
-    belief, roots = belief_of(X, X @ rng.normal(size=(3, 1)) + rng.normal(size=(50, 1)), robust=True)
+    fit, roots = fit_of(X, X @ rng.normal(size=(3, 1)) + rng.normal(size=(50, 1)), robust=True)
     kept = np.array([[True], [False], [True]])
-    weights, remaining = refit(belief, np.eye(3), kept, 0.0, roots)
+    weights, remaining = refit(fit, np.eye(3), kept, 0.0, roots)
     np.testing.assert_array_equal(remaining, kept)
     assert weights[1] == 0.0
     assert weights[[0, 2]].all()
-    weights, remaining = refit(belief, np.eye(3), kept, np.inf, roots)
+    weights, remaining = refit(fit, np.eye(3), kept, np.inf, roots)
     assert not weights.any()
     assert not remaining.any()
 
 
 def test_an_exact_fit_is_kept(rng):
     X = rng.normal(size=(50, 3))
-    belief, roots = belief_of(X, X @ np.ones((3, 1)), robust=True)
-    assert belief.sigma[0] == 0.0
-    weights, remaining = refit(belief, np.eye(3), np.ones((3, 1), dtype=bool), chi2_threshold(0.999), roots)
+    fit, roots = fit_of(X, X @ np.ones((3, 1)), robust=True)
+    assert fit.sigma[0] == 0.0
+    weights, remaining = refit(fit, np.eye(3), np.ones((3, 1), dtype=bool), chi2_threshold(0.999), roots)
     assert remaining.all()
     np.testing.assert_allclose(weights, 1.0, rtol=1e-9)
 
@@ -88,11 +88,11 @@ def rows_with_an_outlier():
 
 def test_one_row_does_not_determine_a_correction_that_other_rows_support():
     X, y, Z = rows_with_an_outlier()
-    belief, roots = belief_of(X, y, robust=True)
+    fit, roots = fit_of(X, y, robust=True)
     kept = np.array([[True], [False], [False]])
-    once, _ = refit(belief, np.eye(3), kept, 0.0, roots)
+    once, _ = refit(fit, np.eye(3), kept, 0.0, roots)
     assert once[0, 0] > 0.4  # without the second test
-    _, remaining = refit(belief, np.eye(3), kept, chi2_threshold(0.999), roots)
+    _, remaining = refit(fit, np.eye(3), kept, chi2_threshold(0.999), roots)
     assert not remaining.any()
     trained = np.zeros((1, 3))
     roots = error_roots_of(X, y, trained)

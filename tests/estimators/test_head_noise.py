@@ -114,3 +114,13 @@ def test_exact_labels_correct_the_head_and_labels_that_it_predicts_change_nothin
     assert same.changed.directions == 0
     np.testing.assert_array_equal(same.coef, coef)
     assert not error_roots_of(X, X @ coef.T, coef)[0].any()
+
+
+@pytest.mark.parametrize("method", ["bayes", "spar"])
+def test_only_least_squares_does_without_a_target(rng, method):
+    X, _ = make_rows(rng)
+    coef, y = wrong_head(rng, X)
+    with pytest.raises(ValueError, match=method):
+        new_head_weights(Moments.of(X, y), None, coef, method=method)
+    expected = np.linalg.lstsq(X, y)[0].T
+    np.testing.assert_allclose(new_head_weights(Moments.of(X, y), None, coef, method="ols").coef, expected, rtol=1e-9)

@@ -112,7 +112,7 @@ def test_the_representation_states_how_much_was_changed(mlp, problem, method, al
     text = repr(adapted)
     for part in ("MLP", "'fc'", repr(method), f"{adapted.changed.directions} of {adapted.changed.total} directions"):
         assert part in text
-    for rmse in (adapted.summary.trained, adapted.summary.refitted, adapted.summary.adapted):
+    for rmse in (adapted.summary.trained, adapted.summary.least_squares, adapted.summary.adapted):
         assert f"{rmse[0]:.3g}" in text
 
 
@@ -150,6 +150,8 @@ class NeverRun(nn.Module):
         ({"alpha": "high"}, ValueError, "alpha.* 'high'"),
         ({"method": "ridge"}, ValueError, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
         ({"method": None}, ValueError, "method.* None"),
+        ({"cutoff": 1.0}, ValueError, "cutoff.* 1.0"),
+        ({"cutoff": "small"}, ValueError, "cutoff.* 'small'"),
         ({"labels_scale": "any"}, ValueError, "labels_scale.* 'check', 'ignore'.* 'any'"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
+from pyspar.core.refit import error_roots_of, refit_head
 from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
@@ -138,14 +139,15 @@ def test_float32_features_give_the_correction_of_float64(mlp, problem, features_
     np.testing.assert_allclose(weights(adapted.model)[0][0], trained[0] + correction, rtol=1e-6, atol=1e-5)
 
 
+@pytest.mark.parametrize("given", [None, 1e-3])
 @pytest.mark.parametrize("spread", [0.01, 1.0])
-def test_a_change_includes_the_removal_of_weights_below_the_cutoff(spread):
+def test_a_change_includes_the_removal_of_weights_below_the_cutoff(spread, given):
     model, X, y, Z = spoiled_problem(spoil=1.0, dtype=torch.float32)
     Z = Z * spread
     X[:, 4] *= 1e-4  # 1e-5 of the longest direction
-    adapted = adapt_head(model, [(X, y)], [Z])
+    adapted = adapt_head(model, [(X, y)], [Z], cutoff=given)
     X, y, Z = X.double(), y.double(), Z.double()
-    features, cutoff = X.numpy(), len(X) * np.finfo(np.float32).eps
+    features, cutoff = X.numpy(), given or len(X) * np.finfo(np.float32).eps
     _, _, Vt = np.linalg.svd(features, full_matrices=False)
     projection = Vt[:4].T @ Vt[:4]
     trained, offset = weights(model, "")
@@ -157,6 +159,16 @@ def test_a_change_includes_the_removal_of_weights_below_the_cutoff(spread):
     scale = adapted.adaptation.scale[0]
     assert (scale == 1.0) if spread < 1.0 else (0.0 < scale < 1.0)
     np.testing.assert_allclose(Vt[4] @ new, (1.0 - scale) * (Vt[4] @ trained[0]), atol=1e-12)
+
+
+def test_least_squares_uses_the_pseudo_inverse_with_the_cutoff():
+    _, X, y, Z = spoiled_problem()
+    X[:, 4] *= 0.01
+    model = nn.Linear(5, 1, bias=False).double()
+    for cutoff in (0.0, 0.1):
+        adapted = adapt_head(model, [(X, y)], [Z], method="ols", cutoff=cutoff, labels_scale="ignore")
+        expected = np.linalg.pinv(X.numpy(), rcond=cutoff) @ y.numpy()
+        np.testing.assert_allclose(adapted.weights[0], expected.T, rtol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -194,11 +206,12 @@ def test_a_wrong_weight_is_corrected_and_the_bias_is_kept(dtype, outputs):
     assert (np.abs(weights(adapted.model, "")[0] - exact) <= rounding).all()
 
 
-def test_an_output_without_a_changed_direction_keeps_its_weights_bit_for_bit():
+@pytest.mark.parametrize("cutoff", [None, 0.1])
+def test_an_output_without_a_changed_direction_keeps_its_weights_bit_for_bit(cutoff):
     model, X, y, Z = spoiled_problem(outputs=3)
     with torch.no_grad():
         model.weight[1, 0] += 0.5
-    adapted = adapt_head(model, [(X, y)], [Z])
+    adapted = adapt_head(model, [(X, y)], [Z], cutoff=cutoff)  # the last feature is below a cutoff of 0.1
     assert (adapted.adaptation.n_kept > 0).tolist() == [False, True, False]
     assert torch.equal(adapted.model.weight[[0, 2]], model.weight[[0, 2]])
     assert not torch.equal(adapted.model.weight[1], model.weight[1])
@@ -207,7 +220,6 @@ def test_an_output_without_a_changed_direction_keeps_its_weights_bit_for_bit():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_errors_are_summed_over_batches_and_outputs_as_over_rows(dtype):
-    from pyspar.core.refit import error_roots_of
     from pyspar.nn.features import ErrorSums
 
     model, X, y, _ = spoiled_problem(outputs=2, dtype=dtype)
@@ -220,10 +232,17 @@ def test_errors_are_summed_over_batches_and_outputs_as_over_rows(dtype):
         np.testing.assert_allclose(root.T @ root, other.T @ other, rtol=0, atol=1e-9 * np.abs(other).max() ** 2)
 
 
-def test_one_outlying_row_does_not_change_the_head():
+@pytest.mark.parametrize("method", [None, "spar", "ols"])
+def test_one_outlying_row_does_not_change_the_head(method):
+    """Also if the source is the result of another method."""
     model, X, y, Z = spoiled_problem(outputs=2)
     X[0], y[0, 0] = 20.0 * X[0], y[0, 0] + 60.0
     model_without = adapt_head(model, [(X[1:], y[1:])], [Z], labels_scale="ignore").model
-    adapted = adapt_head(model, [(X, y)], [Z], labels_scale="ignore")
+    source = [(X, y)]
+    if method is not None:
+        source = adapt_head(model, source, [Z], labels_scale="ignore", method=method).source
+    adapted = adapt_head(model, source, [Z], labels_scale="ignore")
     assert adapted.changed.directions == 0
     assert identical(adapted.model.state_dict(), model_without.state_dict())
+    for_equal_noise = refit_head(adapted.source.moments, adapted.target, *weights(model, ""))
+    assert for_equal_noise.n_kept.sum() > 0

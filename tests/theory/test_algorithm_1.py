@@ -47,8 +47,8 @@ def data(n, m, d, k, offset=0.0):
 @pytest.mark.parametrize(("n", "m", "d", "k"), SHAPES)
 def test_adapt_is_algorithm_1(n, m, d, k, alpha):
     X, Y, Z = data(n, m, d, k)
-    belief = fit_ols(Moments.of(X, Y), fit_intercept=False)
-    ours = adapt(belief, Moments.of(Z), partial(chi2_rule, alpha=alpha))
+    fit = fit_ols(Moments.of(X, Y), fit_intercept=False)
+    ours = adapt(fit, Moments.of(Z), partial(chi2_rule, alpha=alpha))
     for output in range(k):
         w_hat, w_proj, S = algorithm_1(X, Y[:, output], Z, alpha)
         assert np.flatnonzero(ours.removed[:, output]).tolist() == S

@@ -21,8 +21,8 @@ def test_the_bias_of_a_given_set_is_estimated_without_bias(size):
     source_free = Moments.of(Z)
     rule = partial(top_k_rule, k=3)  # by variance, which the labels do not change: a given set
     noise = rng.normal(size=(n, repeats)) * sigma
-    belief = fit_ols(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
-    exact = type(belief)(**{**belief.__dict__, "sigma": np.full(repeats, sigma)})
+    fit = fit_ols(Moments.of(X, (X @ w)[:, None] + noise), fit_intercept=False)
+    exact = type(fit)(**{**fit.__dict__, "sigma": np.full(repeats, sigma)})
     found = adapt(exact, source_free, rule)
     raw = np.where(found.removed, found.terms.bias_hat - found.terms.var, 0.0).sum(axis=0)
     truth = bias_terms(found.z, w)[found.removed[:, 0]].sum()

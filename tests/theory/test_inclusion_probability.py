@@ -24,11 +24,11 @@ def simulated():
     std = sigma * np.sqrt(((np.linalg.pinv(X).T @ V) ** 2).sum(axis=0))
     w_star = V @ (np.sqrt(RATIOS) * std)  # so that Bias_j / Var_j is RATIOS[j]
     w_hat = np.linalg.pinv(X) @ ((X @ w_star)[:, None] + sigma * rng.normal(size=(n, DRAWS)))
-    belief = OLSFit(
+    fit = OLSFit(
         w_hat, Spectrum.of(X), np.zeros(d), np.zeros(DRAWS), float(n), centred=False, sigma=np.full(DRAWS, sigma)
     )
     target = Moments.of(Z)
-    return lambda alpha: adapt(belief, target, partial(chi2_rule, alpha=alpha)).removed.mean(axis=1)
+    return lambda alpha: adapt(fit, target, partial(chi2_rule, alpha=alpha)).removed.mean(axis=1)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -103,8 +103,8 @@ def test_alpha_one_with_an_intercept_predicts_the_source_mean_everywhere_in_the_
 @given(seed=seeds, pair=st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), outputs=st.sampled_from([1, 3]))
 def test_a_larger_alpha_never_removes_less(shifts, seed, pair, outputs):
     data = shifts(seed, outputs=outputs, noise=2.0)
-    belief, target = fit_ols(Moments.of(data.X, data.y), fit_intercept=True), Moments.of(data.Z)
-    smaller, larger = (adapt(belief, target, partial(chi2_rule, alpha=alpha)).removed for alpha in sorted(pair))
+    fit, target = fit_ols(Moments.of(data.X, data.y), fit_intercept=True), Moments.of(data.Z)
+    smaller, larger = (adapt(fit, target, partial(chi2_rule, alpha=alpha)).removed for alpha in sorted(pair))
     assert not (smaller & ~larger).any()
 
 

@@ -131,8 +131,8 @@ def test_with_an_intercept_the_risk_before_is_the_average_loss_of_least_squares_
     Z = rng.normal(size=(m, d)) * 2.0 + 5.0 + centre_shift
     w_star, intercept = rng.normal(size=d), 7.0
     truth = intercept + X @ w_star
-    belief = fit_ols(Moments.of(X, truth + sigma * rng.normal(size=n)), fit_intercept=True)
-    known = dataclasses.replace(belief, sigma=np.array([sigma]))
+    fit = fit_ols(Moments.of(X, truth + sigma * rng.normal(size=n)), fit_intercept=True)
+    known = dataclasses.replace(fit, sigma=np.array([sigma]))
     adaptation = adapt(known, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool))
 
     ones_X, ones_Z = np.column_stack([np.ones(n), X]), np.column_stack([np.ones(m), Z])
@@ -150,8 +150,8 @@ def test_the_estimated_bias_exceeds_the_bias_by_the_variance_on_average(rng):
     w_hat = simulated_weights(X, w_star, sigma, rng, draws)
     x = Spectrum.of(X)
     zero = np.zeros(5)
-    belief = OLSFit(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
-    samples = adapt(belief, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).terms.bias_hat
+    fit = OLSFit(w_hat, x, zero, np.zeros(draws), 30.0, False, sigma=np.full(draws, sigma))
+    samples = adapt(fit, Moments.of(Z), lambda terms: np.zeros(terms.mean.shape, dtype=bool)).terms.bias_hat
     # Bias and Var by their definitions, from a plain SVD and the covariance of the pseudoinverse.
     _, lam, Vt = np.linalg.svd(Z, full_matrices=False)
     bias = (Vt @ w_star) ** 2 * lam**2

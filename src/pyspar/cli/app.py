@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import sys
 from enum import StrEnum
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +62,7 @@ Decimal = _option(DecimalMark | None, "The decimal mark of text: a point by defa
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")
 Cells = _option(BadCells, "Text among numbers: stop and name the cells, or treat them as missing.")
 Unlabelled = _option(bool, "Ignore rows of SOURCE without a label.", "--drop-unlabelled")
-Stream = _option(bool, "Read the files in batches, and use numbers only.", "--stream")
+Stream = _option(bool, "Read the files in batches, and use numbers, dates and Boolean values only.", "--stream")
 Predictions = _option(Path | None, "Predictions: .csv, .tsv or .parquet.", "--output", "-o")
 SaveModel = _option(Path | None, "The model as .skops, for spar predict and pyspar.load.", "--save-model")
 Html = _option(Path | None, "Write the report as one self-contained page.")
@@ -110,7 +109,10 @@ def adapt(
     debug: Debug = False,
 ) -> None:  # fmt: skip
     """Fit on SOURCE, adapt to TARGET, and predict its rows."""
-    _run("adapt", {**locals(), "use_labels": use_target_labels or labels is not None})
+    _run(
+        "adapt", locals(), method=method, alpha=alpha, assume=assume, level=level, output=output, save_model=save_model,
+        use_labels=use_target_labels or labels is not None,
+    )  # fmt: skip
 
 
 @app.command(
@@ -126,7 +128,7 @@ def inspect(
     drop_unlabelled: Unlabelled = False, stream: Stream = False, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Forecast the error on TARGET of a fit on SOURCE, and say what to do."""
-    _run("inspect", locals())
+    _run("inspect", locals(), alpha=alpha, html=html)
 
 
 @app.command(
@@ -142,7 +144,7 @@ def label(
     drop_unlabelled: Unlabelled = False, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Choose rows of TARGET to label."""
-    _run("label", locals())
+    _run("label", locals(), rows=rows, output=output)
 
 
 @app.command(
@@ -158,7 +160,7 @@ def predict(
     bad_cells: Cells = BadCells.stop, json: Json = False, debug: Debug = False,
 ) -> None:  # fmt: skip
     """Predict the rows of FILE with a saved MODEL."""
-    _run("predict", {**locals(), "source": model, "target": file})
+    _run("predict", {**locals(), "source": model, "target": file}, output=output, level=level)
 
 
 app.add_typer(paper_data.app, short_help="List, find and check the data sets of the paper.")
@@ -176,10 +178,11 @@ def run() -> None:
     app(prog_name="spar")
 
 
-def _run(command: str, given: dict[str, Any]) -> None:
+def _run(command: str, given: dict[str, Any], **own: Any) -> None:
     """Do the work of a command, and print its result as text or as JSON.
 
-    Options whose names are fields of the Request are passed in it. The others are arguments of the work.
+    Of the ``given`` options, those that are fields of the Request are passed in it. The command's ``own`` are arguments
+    of its work.
     """
     with handle_errors(debug=given["debug"]):
         # Imported when a command runs, so that --help is fast and a missing package is named.
@@ -191,8 +194,7 @@ def _run(command: str, given: dict[str, Any]) -> None:
         values = {**given, "options": options, "impute": given["bad_cells"] == "impute"}
         known = commands.Request.__dataclass_fields__
         request = commands.Request(**{name: value for name, value in values.items() if name in known and value})
-        work = getattr(commands, command)
-        result = work(request, **{name: given[name] for name in list(signature(work).parameters)[1:]})
+        result = getattr(commands, command)(request, **own)
         report = result.pop("report", None)
         if given["json"]:
             for name in ("wrote", "saved", "next step"):

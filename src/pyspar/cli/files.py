@@ -29,14 +29,13 @@ from pyspar import cells
 from pyspar.cells import PLAIN, BadCell, ReadOptions, describe_file, describe_rows, is_number, suggest_column
 from pyspar.core.moments import Moments
 from pyspar.errors import InputError
+from pyspar.estimators.labels import MAX_CATEGORIES
 from pyspar.persist import find_target
 from pyspar.progress import progress_bar
 from pyspar.sources.files import RowFile, first_kinds, open_rows
 from pyspar.sources.stream import moments_of_batches
 from pyspar.text import count_noun, list_some
 
-MAX_CATEGORIES = 50
-"""The maximum number of features of a category column. The rarest categories share one of them."""
 OUTPUTS = (".csv", ".tsv", ".parquet")
 ROW, REASON = "row", "reason"
 """The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
@@ -412,7 +411,8 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
             yield X[~np.isnan(y)], y
 
     kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
-    ignored |= {name: "not numeric; streaming uses numbers only" for name in kinds if kinds[name] == "category"}
+    reason = "not numeric; streams use numbers, dates and Boolean values only"
+    ignored |= {name: reason for name, kind in kinds.items() if kind == "category"}
     kinds = _check_kinds(kinds, ignored, source, target)
     labels, parts = [], []
     for X, y in read(source, kinds, label):

@@ -32,9 +32,8 @@ def adapt(
         z = complete_spectrum(z, fit.x)
     terms = terms_of(fit, z)  # <w_hat, e_z> and its standard deviation: the roots of Bias and Var without lambda_z
     removed = rule(terms)
-    w_proj = fit.w_hat - z.V @ (removed * terms.mean)
-    if include_source_directions:  # these directions span all weights, and the sum of what is kept has exact zeros
-        w_proj = z.V @ (~removed * terms.mean)
+    # With the source directions they span all weights, and the sum of what is kept has exact zeros.
+    w_proj = z.V @ (~removed * terms.mean) if include_source_directions else fit.w_hat - z.V @ (removed * terms.mean)
     mean_risk = target.weight * fit.relative_mean_variance * fit.sigma2
     sizes = fit.sigma2, fit.weight, target.weight, mean_risk
     return Adaptation(fit.w_hat, w_proj, removed, terms, fit.x, z, *sizes, fit.posterior)

@@ -6,14 +6,14 @@ refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 
-where r are the errors of the trained head. ``docs/method.md`` derives four further steps that make it safe.
+where r are the errors of the trained head. Four steps limit the correction; ``docs/method.md`` derives them.
 
 1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
    weights along them are removed from an output that changes.
-2. *Unequal noise.* A standard deviation is the larger of that of the posterior and of the sandwich estimate, which
-   takes the noise of a row proportional to the trained head's error in it (``error_roots``).
-3. *Second test.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It
-   must pass the same test. Those that fail are dropped and the others are refitted, until all of them pass.
+2. *Refit.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It must
+   pass the same test. Those that fail are dropped and the others are refitted, until all of them pass.
+3. *Noise that differs between rows.* A standard deviation is the larger of that of the posterior and of the sandwich
+   estimate, which takes the noise of a row proportional to the trained head's error in it (``error_roots``).
 4. *Scale.* A change that has a larger effect on the target than on the source is scaled down.
 """
 

@@ -31,7 +31,7 @@ from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
 from pyspar.estimators import validation
 from pyspar.estimators.calibration import forecast_error, row_factor
-from pyspar.estimators.cross_validation import left_out_rmse
+from pyspar.estimators.cross_validation import left_out_group_rmse
 from pyspar.estimators.validation import Attributes, Source
 from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates, refuse_large
 
@@ -86,7 +86,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             source = validation.read_moments(moments, y, sample_weight, groups)
         else:
             if groups is not None:
-                group_rmse = left_out_rmse(self, X, y, sample_weight, groups)
+                group_rmse = left_out_group_rmse(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
         self._learn(source, group_rmse, eigen_on_device_of(X))
         validation.warn_if_weights_do_not_count(self.moments_, "source")

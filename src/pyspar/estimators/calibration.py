@@ -16,7 +16,6 @@ splits of the same data sets need. Nothing here covers categories that the sourc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import exp, inf, isfinite, log, nan, sqrt
 from operator import mul
 from typing import Literal
@@ -158,7 +157,7 @@ def judge_outcome(
 
 
 def forecast_from_errors(
-    errors: Matrix, labels: Matrix, *, kind: Kind, separation: Separation, n_target: float, names: Sequence[str] = ()
+    errors: Matrix, labels: Matrix, *, kind: Kind, separation: Separation, n_target: float
 ) -> list[Forecast]:
     """Return one forecast per output from errors (n, K) on source rows that the model was not fitted to."""
     squares = np.square(errors)
@@ -167,7 +166,7 @@ def forecast_from_errors(
     return [
         forecast_error(
             sqrt(mean[k]), kind=kind, separation=separation, label_spread=float(spread[k]), n_source=len(errors),
-            n_target=n_target, variation=float(variation[k]), name=names[k] if names else "",
+            n_target=n_target, variation=float(variation[k]),
         )
         for k in range(errors.shape[1])
     ]  # fmt: skip

@@ -121,6 +121,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         The candidate to use without a correction: the best one on the labels among those that are better than the first
         by more than one standard error of the paired differences of squared errors; otherwise the first.
     candidates_ : dict of str to Candidate
+        ``rmse`` on the labels before the correction with its ``standard_error``, and the ``weight`` in the predictions.
     model_, features_ : the chosen model, and the fitted transformer of its features
     n_labels_ : int, the number of rows with at least one label; rows of weight zero do not count
 
@@ -249,7 +250,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
                         before = read_predictions(model, rows, len(rows))[:, k]
                         drift = drift.on(compute_features(transformer, rows), before, np.ones(len(rows)))
                     parts.append((self.candidates_[candidate].weight, drift))
-            forecasts.append(forecast_error(parts, name, float(between[k])) if parts else None)
+            forecasts.append(forecast_corrected(parts, name, float(between[k])) if parts else None)
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _correct(self, rows: Any) -> tuple[Array, Array, Array]:
@@ -372,7 +373,7 @@ def fit_outputs(
     return drifts, reports
 
 
-def forecast_error(drifts: Drift | list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
+def forecast_corrected(drifts: Drift | list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
     """Return the expected error of a corrected model, or of several with their shares and the variance between them."""
     parts = [(1.0, drifts)] if isinstance(drifts, Drift) else drifts
     draws = [mse[: round(share * len(mse))] for share, mse in ((share, drift.draw_mse()) for share, drift in parts)]

@@ -64,17 +64,20 @@ def new_head_weights(
 
     "bayes" is :func:`pyspar.core.refit.refit_head`. "spar" replaces the head with SpAR and "ols" with least squares,
     with an intercept if the head has a bias. ``source`` and ``target`` are the moments of the features that enter the
-    head; "ols" needs no target. The other parameters are those of :func:`pyspar.nn.adapt_head`.
+    head; only "ols" does without a target. ``alpha`` and ``cutoff`` are those of :func:`pyspar.nn.adapt_head`.
+    ``error_roots``, for "bayes", are those of ``refit_head``, and ``eigen`` computes eigenvectors on another device.
     """
     w0 = np.asarray(w0, dtype=np.float64)
-    if method == "bayes" and target is not None:
+    if target is None and method != "ols":
+        raise ValueError(f"method={method!r} needs a target, got None; pass its moments, or use method='ols'")
+    if target is not None and method == "bayes":
         bias = np.zeros(len(w0)) if b0 is None else np.asarray(b0, dtype=np.float64)
         new = refit_head(source, target, w0, bias, alpha=alpha, cutoff=cutoff, error_roots=error_roots, eigen=eigen)
         return NewHead(w0 + new.w_proj.T, bias, Changed(int(new.n_kept.sum()), new.removed.size), new)
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
     fit = fit_ols(_project_features(source, kept), fit_intercept=b0 is not None, eigen=eigen)
     weights, directions, adaptation = fit.w_hat, fit.x.V, None
-    if method == "spar" and target is not None:
+    if target is not None and method == "spar":
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
         adaptation = adapt(fit, target.without_outputs(), rule_at(alpha), eigen=eigen)
         weights, directions = adaptation.w_proj, adaptation.z.V

@@ -199,7 +199,7 @@ def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) 
     return np.asarray(prediction)
 
 
-def _run_network(model: Any, Z: Any, batch: int = 256) -> Array:
+def _run_network(model: Any, Z: Any) -> Array:
     """Return the outputs of a torch module, which is left as it was."""
     torch = import_module("torch")
     first = next(iter(model.parameters()), torch.zeros(()))
@@ -207,7 +207,7 @@ def _run_network(model: Any, Z: Any, batch: int = 256) -> Array:
     model.eval()
     try:
         with torch.no_grad():
-            blocks = (torch.as_tensor(np.asarray(Z[i : i + batch])).to(first) for i in range(0, len(Z), batch))
+            blocks = (torch.as_tensor(np.asarray(Z[i : i + 256])).to(first) for i in range(0, len(Z), 256))
             return np.concatenate([model(block).cpu().double().numpy() for block in blocks])
     finally:
         for part, mode in modes:

@@ -96,8 +96,9 @@ def find_regressor(model: Any, Z: Any) -> tuple[Any, Any, Pipeline | None]:
     steps, regressor = split_model(model)
     if not hasattr(regressor, "expected_rmse"):
         raise TypeError(
-            f"model must be or contain a SpARRegressor or a BayesSpARRegressor, got {type(regressor).__name__}; for "
-            "other regressors and for transformed labels use pyspar.inspect(model, Z, source=(X, y))"
+            "model must be or contain a SpARRegressor, a BayesSpARRegressor or a TargetCorrection, got "
+            f"{type(regressor).__name__}; for other regressors and for transformed labels use pyspar.inspect(model, "
+            "Z, source=(X, y))"
         )
     check_is_fitted(regressor)
     refuse_unread_tables(Z)

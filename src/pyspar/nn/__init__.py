@@ -1,4 +1,4 @@
-"""Adapt the last linear layer of a trained network to the data it will be used on."""
+"""Adapt a trained network to an unlabelled target: its linear head, or, with ``align``, its features."""
 
 from pyspar.errors import need
 

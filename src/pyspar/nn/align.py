@@ -134,7 +134,7 @@ class Network(FeatureReader):
                 yield features
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
-        """Return the summary of at most this number of rows."""
+        """Return the summary of the loader's rows; of a plain DataLoader, at most this number of them are read."""
         sample = RowSample(MAX_SOURCE_ROWS, seed=self.generator.initial_seed())
         with collect_channels(find_layers(self.run.model)) as sums:
             for features in self.read(source, "source", rows=rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -16,9 +15,8 @@ from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
-from pyspar.estimators.calibration import forecast_error as forecast_source_error
-from pyspar.estimators.calibration import refuse_training_rows
-from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_error
+from pyspar.estimators.calibration import forecast_error, refuse_training_rows
+from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import Function, check_loader
@@ -48,12 +46,12 @@ class HeadSummary:
     """Errors on the source rows (RMSE), one per output: of the given head, of least squares, and of the new head."""
 
     trained: Vector
-    refitted: Vector
+    least_squares: Vector
     adapted: Vector
 
     def __str__(self) -> str:
         errors = {name: " and ".join(map(format_number, values)) for name, values in vars(self).items()}
-        return "RMSE on the source: " + ", ".join(f"{name} {error}" for name, error in errors.items())
+        return "RMSE on the source: " + ", ".join(f"{name} {x}" for name, x in errors.items()).replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ class AdaptedHead:
             got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
             raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
         forecasts: list[Forecast] = [
-            forecast_source_error(
+            forecast_error(
                 float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
@@ -111,8 +109,8 @@ class AdaptedHead:
 def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
-    head: str | None = None, inputs: Function = None, labels: Function = None, labels_scale: LabelsScale = "check",
-    source_rows: SourceRows = "held-out", progress: bool | None = None,
+    cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
+    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
@@ -142,6 +140,9 @@ def adapt_head(
     method : {"bayes", "spar", "ols"}, default "bayes"
         "bayes" corrects the trained head. "spar" is the paper's method: least squares on the source, without the
         directions that noise can explain. "ols" is least squares. These two may harm a well-trained network.
+    cutoff : float in [0, 1), optional
+        Nothing is fitted along directions of the features whose singular value is below this share of the largest. The
+        default is ``max(N, D)`` machine epsilons, at most 0.001. With 0, no direction is excluded.
     head : str, optional
         The name of the layer, if the model returns the outputs of several linear layers.
     inputs, labels : functions of a batch, optional
@@ -164,29 +165,38 @@ def adapt_head(
     >>> adapt_head(model, source, target).head_name
     '2'
     """
-    check_options(locals())
+    check_head_options(method, alpha=alpha, cutoff=cutoff)
+    check_choice("labels_scale", labels_scale, get_args(LabelsScale))
+    check_choice("source_rows", source_rows, get_args(SourceRows))
+    functions: dict[str, Any] = {"inputs": inputs, "labels": labels}
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be a function of the batch, got {type(function).__name__}")
+    if head is not None and not isinstance(head, str):
+        raise TypeError(f"head must be the name of a layer, got {type(head).__name__}")
     check_network(model)
     if source_model is not None:
         check_network(source_model, "source_model")
-    if not isinstance(source := source_loader, SourceFeatures):
-        check_loader(source, "source_loader")
+    if not isinstance(source_loader, SourceFeatures):
+        check_loader(source_loader, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
     adapted = copy_model(unwrap(model))
-    functions: dict[str, Any] = {"inputs": inputs, "labels": labels}
-    if not isinstance(source, SourceFeatures):
+    if isinstance(source_loader, SourceFeatures):
+        source, wanted_head = source_loader, head
+    else:
         body = adapted if source_model is None else copy_model(unwrap(source_model))
-        with open_reader(body, source, "source_loader", head, **functions) as reader:
+        with open_reader(body, source_loader, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
-            errors = ErrorSums(*trained, reader.run.eps) if method == "bayes" else None
-            x = reader.read_moments(source, len(trained[1]), receiver=errors, progress=progress)
+            errors = ErrorSums(*trained, reader.run.eps)
+            x = reader.read_moments(source_loader, len(trained[1]), receiver=errors, progress=progress)
         if x.rows < 2:
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        head, source = reader.head, SourceFeatures(x, errors.roots() if errors else ())
+        source, wanted_head = SourceFeatures(x, errors.roots()), reader.head
     x = source.moments
-    with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
+    with open_reader(adapted, target_loader, "target_loader", wanted_head, **functions) as reader:
         z = reader.read_moments(target_loader, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
@@ -196,10 +206,12 @@ def adapt_head(
     if (x.n_features, x.n_outputs) != (coef.shape[1], len(coef)):
         got = f"the source has {x.n_features} features and {x.n_outputs} outputs, but the head of the model has "
         raise InputError(f"{got}{coef.shape[1]} and {len(coef)}; pass a source_model of the same architecture")
-    given, eigen = None if layer.bias is None else bias, eigen_on_device_of(layer.weight)
-    new = new_head_weights(x, z, coef, given, method, alpha=alpha, error_roots=source.error_roots, eigen=eigen)
-    refitted = least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight)
-    summary = HeadSummary(_source_rmse(x, coef, bias), np.asarray(refitted), _source_rmse(x, new.coef, new.intercept))
+    new = new_head_weights(
+        x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
+        error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
+    )  # fmt: skip
+    best = np.asarray(least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight))
+    summary = HeadSummary(_source_rmse(x, coef, bias), best, _source_rmse(x, new.coef, new.intercept))
     if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
         _warn_of_body(summary)
     drift = forecast = None
@@ -207,20 +219,11 @@ def adapt_head(
         new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
         summary = replace(summary, adapted=_source_rmse(x, new.coef, new.intercept))
     _write_weights(new, layer, reader.head, outputs)
-    results = new.changed, new.adaptation, reader.head, summary, source, z, (new.coef, new.intercept), drift, forecast
-    return AdaptedHead(adapted, method, *results, source_rows)
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ValueError or TypeError if an option of :func:`adapt_head` is invalid, before anything is read."""
-    check_head_options(options["method"], alpha=options["alpha"], cutoff=None)
-    check_choice("labels_scale", options["labels_scale"], get_args(LabelsScale))
-    check_choice("source_rows", options["source_rows"], get_args(SourceRows))
-    for name in ("inputs", "labels"):
-        if options[name] is not None and not callable(options[name]):
-            raise TypeError(f"{name} must be a function of the batch, got {type(options[name]).__name__}")
-    if options["head"] is not None and not isinstance(options["head"], str):
-        raise TypeError(f"head must be the name of a layer, got {type(options['head']).__name__}")
+    return AdaptedHead(
+        model=adapted, method=method, changed=new.changed, adaptation=new.adaptation, head_name=reader.head,
+        summary=summary, source=source, target=z, weights=(new.coef, new.intercept), drift=drift, forecast=forecast,
+        source_rows=source_rows,
+    )  # fmt: skip
 
 
 def _select_outputs(output: int | None, layer: nn.Linear) -> tuple[int, ...]:
@@ -258,18 +261,18 @@ def _correct(
     for k, drift in enumerate(drifts):
         if drift is not None:
             coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
-    forecasts = [None if drift is None else forecast_error(drift, "the corrected head") for drift in drifts]
+    forecasts = [None if drift is None else forecast_corrected(drift, "the corrected head") for drift in drifts]
     several, corrected = len(coef) > 1, replace(new, coef=coef, intercept=intercept)
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
 def _warn_of_body(summary: HeadSummary) -> None:
     """Warn of a body that does not fit the source."""
-    for k, (trained, refitted) in enumerate(zip(summary.trained, summary.refitted, strict=True)):
-        if trained > MAX_MISFIT * refitted:
+    for k, (trained, best) in enumerate(zip(summary.trained, summary.least_squares, strict=True)):
+        if trained > MAX_MISFIT * best:
             warn(
                 f"the body of the model does not fit the source{_name_output(k, summary.trained)}: the RMSE of its "
-                f"head is {format_number(trained)} there, and that of a refitted head is {format_number(refitted)}; "
+                f"head is {format_number(trained)} there, and that of least squares is {format_number(best)}; "
                 "if the model was aligned with the target, pass the trained one as source_model="
             )
 

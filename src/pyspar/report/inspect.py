@@ -130,7 +130,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
     in_memory = kind in ("rows", "sparse")
     predictions = [np.asarray(one.predict(rows)).reshape(-1, K) if in_memory else None for one in models]
     forecasts = [_as_list(one.expected_rmse(target)) for one in models]
-    drift, unseen = compare_columns(moments, target, names), find_unseen(preprocessing, Z, sample_weight)
+    drift, unseen = measure_column_drift(moments, target, names), find_unseen(preprocessing, Z, sample_weight)
     is_new = all(column.is_constant for column in drift)  # nothing of the target occurs in the source
     outside = 1.0 if is_new else _outside_share(models[1], moments.spread[:D])
     on_target = Target(target.weight, measure_separation(moments, target), drift, outside, unseen)
@@ -211,7 +211,7 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
     K, method, predictions = own.shape[1], name_regressor(model), read_predictions(model, Z, m, own.shape[1])
     labels = None if y is None else read_labels(y, m, "inspect", "target y", outputs=K)[0]
     moments, target, names, unseen = encode_rows(X, Z, columns)
-    drift = compare_columns(moments, target, names)
+    drift = measure_column_drift(moments, target, names)
     outside = float(all(column.is_constant for column in drift))
     on_target = Target(m, measure_separation(moments, target), drift, outside, unseen)
     try:
@@ -269,7 +269,7 @@ def _join(model: str, outputs: list[OutputReport], target: Target, n_source: flo
     return ShiftReport.of(model, outputs, findings, n_source=n_source, n_target=target.n_target, **about)
 
 
-def compare_columns(source: Moments, target: Moments, names: Sequence[str]) -> tuple[ColumnDrift, ...]:
+def measure_column_drift(source: Moments, target: Moments, names: Sequence[str]) -> tuple[ColumnDrift, ...]:
     """Return how each column differs, the largest difference first.
 
     The size of a difference is the Kullback-Leibler divergence of normal features,

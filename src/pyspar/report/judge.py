@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
+from pyspar.core.drift import MIN_LABELS
 from pyspar.core.forecast import Interval
 from pyspar.core.moments import Vector
 from pyspar.core.separation import Separation
@@ -34,8 +35,7 @@ from pyspar.report.shift_report import (
 )
 
 SERIOUS_RATIO = 2.0  # harm is serious if the error on the target is this many times the source RMSE
-MIN_LABELS, MAX_CORRECTION_LABELS = 3, 100
-"""``TargetCorrection`` needs three labels. With more than 100 it would take longer than everything else."""
+MAX_CORRECTION_LABELS = 100  # with more, ``TargetCorrection`` would take longer than everything else
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE, SERIOUS_UNSEEN_SHARE, SERIOUS_IMPLAUSIBLE_SHARE = 0.01, 0.25, 0.1, 0.05
 MAX_MEAN_SHIFT = 3.0  # a column is reported if its mean moves by more than this many source standard deviations
 FAR_RANGE_SHARE, FAR_DEVIATIONS = 0.5, 6.0

@@ -54,7 +54,7 @@ def _join_batches(batches: Iterable[Any], labelled: bool) -> Iterator[tuple[tupl
     kind: Any = None
     n_rows, first = 0, None
     for number, batch in enumerate(batches):
-        X, y, weight = split_batch(batch, labelled, number)
+        X, y, weight = unpack_batch(batch, labelled, number)
         for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
             refuse_masked(f"batch {number}: {name}", part)
             if name != "sample_weight":
@@ -102,7 +102,7 @@ def _block_moments(batches: list[Any], eps: Any = None) -> Moments:
     return moments_of_sparse(X, y, weight) if sp.issparse(X) else Moments.of(X, y, weight, eps=eps)
 
 
-def split_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
+def unpack_batch(batch: Any, labelled: bool, number: int) -> tuple[Any, Any, Any]:
     """Return X, y and sample_weight of a batch, with None for missing parts."""
     if not labelled:
         return features_of_batch(batch), None, None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyspar.core.moments import EPS64, Matrix, Moments, Vector, WeightlessRows, check_weights, root_of_product
 from pyspar.core.spectrum import Eigen
-from pyspar.sources.stream import MAX_BLOCK_BYTES, rows_per_block, split_batch
+from pyspar.sources.stream import MAX_BLOCK_BYTES, rows_per_block, unpack_batch
 
 _GPU_BLOCK_BYTES = 512_000_000
 
@@ -27,7 +27,7 @@ def moments_of_loader(batches: Iterable[Any], *, labelled: bool) -> Moments:
     """Return the moments of a loader of ``(X, y)`` or ``(X, y, sample_weight)`` batches, or of X without labels."""
     sums = TensorSums()
     for number, batch in enumerate(batches):
-        rows = split_batch(batch, labelled, number)
+        rows = unpack_batch(batch, labelled, number)
         try:
             sums.add(*rows)
         except ValueError as error:

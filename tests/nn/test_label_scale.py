@@ -52,7 +52,7 @@ def test_a_wrong_scale_of_one_of_several_outputs_is_named(rows):
         adapt_head(model, [(X, torch.stack([y, 100.0 * y], dim=1))], [Z])
 
 
-def test_the_account_has_the_errors_of_the_given_the_refitted_and_the_new_head(rows):
+def test_the_summary_has_the_errors_of_the_given_head_of_least_squares_and_of_the_new_head(rows):
     X, y, Z = rows
     model = linear((1.3, -1.0, 0.5), bias=0.2)
     adapted = adapt_head(model, [(X, y)], [Z])
@@ -61,6 +61,6 @@ def test_the_account_has_the_errors_of_the_given_the_refitted_and_the_new_head(r
     with torch.no_grad():
         expected = [np.sqrt(np.mean((p - y.numpy()) ** 2)) for p in (model(X)[:, 0].numpy(), refit)]
         after = float(((adapted.model(X)[:, 0] - y) ** 2).mean().sqrt())
-    account = adapted.summary
-    np.testing.assert_allclose([account.trained[0], account.refitted[0], account.adapted[0]], [*expected, after])
-    assert account.refitted < account.adapted < account.trained
+    summary = adapted.summary
+    np.testing.assert_allclose([summary.trained[0], summary.least_squares[0], summary.adapted[0]], [*expected, after])
+    assert summary.least_squares < summary.adapted < summary.trained
