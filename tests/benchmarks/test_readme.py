@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("benchmarks.evidence", reason="the benchmarks are not part of an installed package")
+
 from benchmarks.align.page import DEVELOP
 from benchmarks.evidence import part_of
 from benchmarks.records import RESULTS, read
