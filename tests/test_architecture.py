@@ -30,7 +30,8 @@ MAY = {
     "paper": (
         LOWER - {"sources"} | {"__init__", "theory"},
         NUMERIC
-        | {"sklearn", "joblib", "threadpoolctl", "torch", "torchvision", "optuna", "matplotlib", "h5py", "rich", "typer"},
+        | {"sklearn", "joblib", "threadpoolctl", "torch", "torchvision", "optuna"}
+        | {"matplotlib", "h5py", "rich", "typer"},
     ),
     "cli": (
         LOWER | {"__init__", "cells", "paper"},

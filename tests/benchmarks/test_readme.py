@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("benchmarks.evidence", reason="the benchmarks are not part of an installed package")
+
 from benchmarks.align.page import DEVELOP
 from benchmarks.evidence import part_of
 from benchmarks.records import RESULTS, read
@@ -16,7 +18,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 def change(ratios):
     """Return the change of the geometric mean as the README writes it, such as −4 %."""
-    return f"{100 * np.exp(np.log(ratios).mean()) - 100:+.0f} %".replace("-", "−").replace("+0", "0")
+    return f"{100 * np.exp(np.log(ratios).mean()) - 100:+.0f} %".replace("-", "\N{MINUS SIGN}").replace("+0", "0")
 
 
 @pytest.fixture(scope="module")
