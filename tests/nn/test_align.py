@@ -207,6 +207,16 @@ def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
     assert align(model, SOURCE, ROWS, passes=1, force=True).changed
 
 
+def test_a_measurement_that_moves_the_target_inside_needs_force(networks):
+    """A smaller contrast is a part of the support, as a part of the population is."""
+    model, moved = networks["batch"], 0.5 * ROWS + 0.5
+    result = align(model, SOURCE, moved)
+    assert not result.changed
+    assert "force=True" in str(result)
+    forced = align(model, SOURCE, moved, force=True)
+    assert rmse(forced.model, moved, labels(ROWS)) < 0.5 * rmse(model, moved, labels(ROWS))
+
+
 def test_the_share_outside_is_that_of_its_definition():
     support, rows = make_rows(40, 5).numpy(), make_rows(30, 6).numpy()
 
@@ -364,8 +374,10 @@ def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
     )
     halved = copy.deepcopy(model).to(torch.bfloat16)
     assert align(halved, path, TARGET.to(torch.bfloat16), passes=0).changed
-    with pytest.raises(InputError, match="belongs to another network"):
+    with pytest.raises(InputError, match="network whose head has other weights; write"):
         align(networks["group"], path, TARGET)
+    with pytest.raises(InputError, match=r"of shape \(1, 16\) instead of \(1, 6\)"):
+        summary.check_head(nn.Linear(6, 1))
     with pytest.raises(InputError, match=r"must end in \.npz"):
         summary.save(tmp_path / "source.pkl")
 
@@ -388,9 +400,11 @@ def test_a_damaged_file_is_refused(networks, tmp_path, name):
     np.savez(path, **damage(parts, name))
     with pytest.raises(InputError, match="is not a summary"):
         SourceSummary.load(path)
-    path.write_bytes(b"PK\x03\x04 broken")
-    with pytest.raises(InputError, match="is not a summary"):
-        SourceSummary.load(path)
+    for content in (b"PK\x03\x04 broken", b"text", b""):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="is not a summary") as caught:
+            SourceSummary.load(path)
+        assert "pickle" not in str(caught.value)
     with pytest.raises(InputError, match="file not found"):
         SourceSummary.load(tmp_path / "none.npz")
 
