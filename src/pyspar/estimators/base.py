@@ -90,7 +90,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
         self._learn(source, group_rmse, eigen_on_device_of(X))
         validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_exact(self._fit)
+        self._warn_of_fit()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -123,7 +123,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         target = self._target(Z, sample_weight)
         if getattr(self, "_is_partial_fit", False):
             validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_exact(self._fit)
+        self._warn_of_fit()
         fit, adaptation = self._adapt_fit(target, eigen_on_device_of(Z))
         weights = self._describe(fit, adaptation.w_proj, self._y_ndim)
         self._replace(ADAPTATION_ATTRIBUTES, {**weights, "adaptation_": adaptation, "_adapted_to": target})
@@ -230,6 +230,10 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         optional = {"feature_names_in_": names, "label_names_": source.label_names, "label_range_": source.label_range}
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
+
+    def _warn_of_fit(self) -> None:
+        validation.warn_if_exact(self._fit)
+        validation.warn_if_rounded(self._fit, self.moments_, getattr(self, "feature_names_in_", ()))
 
     def _describe(self, fit: Fit, w: Matrix, y_ndim: int) -> Attributes:
         """Return the attributes that an adaptation changes, in scikit-learn's shapes."""

@@ -14,7 +14,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from pyspar.core.moments import ExtremeValues, Moments, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import (
+    EPS64,
+    ROUNDING_SLACK,
+    ExtremeValues,
+    Moments,
+    column_names,
+    column_norms,
+    measured_eps,
+    refuse_masked,
+)
 from pyspar.core.regression import Fit, OLSFit
 from pyspar.errors import InputError, warn
 from pyspar.sources import kind_of, moments_of, refuse_dates
@@ -229,6 +238,22 @@ def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
         warn(
             f"The weights of the {role}'s {moments.rows:,} rows sum to {count}, so they count as {count} rows. If "
             "only their ratios matter, as with inverse-probability weights, multiply them by sum(w) / sum(w**2)."
+        )
+
+
+def warn_if_rounded(fit: Fit, source: Moments, names: Any) -> None:
+    """Warn of features that count as constant, although they vary, because they were measured in low precision."""
+    d = source.n_features
+    lengths, varying = source.column_lengths()[:d], column_norms(source.root_about(None))[:d]
+    # The rounding errors of several columns add up, so that a direction is dropped although each column exceeds its own.
+    is_rounding = varying <= np.sqrt(d) * source.rounding()
+    is_dropped = np.square(fit.x.V).sum(axis=1) < 0.99
+    lost = np.flatnonzero(is_rounding & is_dropped & (varying > ROUNDING_SLACK * EPS64 * lengths))
+    if fit.centred and lost.size:
+        columns = list_some(names[i] if len(names) else f"column {i}" for i in lost.tolist())
+        warn(
+            f"{columns} of the source count as constant, because they do not vary clearly more than the rounding error "
+            "of their dtype at these values. Subtract a constant, such as the mean, or read them as float64 at first."
         )
 
 
