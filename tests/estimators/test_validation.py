@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 
-from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning
 
 NAMES = list("abcde")
 
@@ -221,13 +221,13 @@ def test_the_error_messages_read_as_recorded(shift, golden):
 
 
 def test_weights_that_are_not_counts_are_reported_once(rng):
-    X, y, weight = rng.normal(size=(30, 3)), rng.normal(size=30), np.full(30, 0.01)
+    X, y, weight = rng.normal(size=(30, 3)), rng.normal(size=30), np.full(30, 0.1)
     with pytest.warns(SparWarning) as fitted:
         est = BayesSpARRegressor().fit(X, y, weight)
     assert len(fitted) == 1
     est.adapt(X).adapt(2.0 * X)  # a warning would be an error
     est = BayesSpARRegressor().partial_fit(X, y, weight).partial_fit(X, y, weight)
-    with pytest.warns(SparWarning, match="60 rows sum to 0.6"):
+    with pytest.warns(SparWarning, match="60 rows sum to 6"):
         est.adapt(X)
 
 
@@ -282,3 +282,25 @@ def test_constant_and_repeated_columns_and_small_offsets_are_no_loss_of_precisio
     regressor().fit(shift.X + 1e6, shift.y)
     regressor(fit_intercept=False).fit((shift.X + 1e6).astype(np.float32), shift.y)
     assert not len(recwarn)
+
+
+def test_weights_that_sum_to_less_than_two_rows_are_refused_where_the_noise_is_needed(shift):
+    n = len(shift.X)
+    weight, fix = np.full(n, 1.0 / n), r"sum to 1, .* multiply them by sum\(w\) / sum\(w\*\*2\)"
+    before = vars(bayes := BayesSpARRegressor().fit(shift.X, shift.y)).copy()
+    with pytest.raises(InputError, match=fix):
+        bayes.fit(shift.X, shift.y, sample_weight=weight)
+    assert vars(bayes) == before
+    with pytest.warns(SparWarning, match="sum to 1"):
+        spar = SpARRegressor().fit(shift.X, shift.y, sample_weight=weight)
+    np.testing.assert_allclose(spar.coef_, SpARRegressor().fit(shift.X, shift.y).coef_)
+    with pytest.raises(InputError, match=fix):
+        spar.expected_rmse(shift.Z)
+    bayes = BayesSpARRegressor()
+    for half in (slice(0, n // 2), slice(n // 2, n)):  # the sum is known only at the end
+        bayes.partial_fit(shift.X[half], shift.y[half], weight[half])
+        assert np.isfinite(bayes.sigma2_)
+    with pytest.warns(SparWarning), pytest.raises(InputError, match="count as 1 rows"):
+        bayes.adapt(shift.Z)
+    fixed = bayes.fit(shift.X, shift.y, sample_weight=weight * weight.sum() / np.square(weight).sum())
+    np.testing.assert_allclose(fixed.coef_, BayesSpARRegressor().fit(shift.X, shift.y).coef_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -51,6 +51,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     _group_rmse: Vector | None
     _adapted_to: Moments
     _y_ndim: int
+    _has_prior: ClassVar[bool] = False  # whether the weights depend on the variance of the noise
 
     @abstractmethod
     def _solve(self, source: Moments, eigen: Eigen | None = None) -> Fit:
@@ -88,6 +89,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             if groups is not None:
                 group_rmse = left_out_rmse(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
+        if self._has_prior:
+            validation.refuse_few_counts(source.moments)
         self._learn(source, group_rmse, eigen_on_device_of(X))
         validation.warn_if_weights_do_not_count(self.moments_, "source")
         self._warn_of_fit()
@@ -253,6 +256,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
 
         With ``unseen`` a feature that is constant in the source has a prior too.
         """
+        validation.refuse_few_counts(self.moments_)
         centred = self._fit.centred
         spread = None if target is None else spread_about_source(self.moments_, target, centred)
         prior = make_prior(self.moments_, spread, self._prior_scale, fit_intercept=centred, unseen=unseen)

@@ -136,6 +136,7 @@ class BayesSpARRegressor(AdaptableRegressor):
     }
     units_: Vector
     _fit: RidgePosterior
+    _has_prior = True
 
     def __init__(
         self, prior_scale: PriorScale = "max", alpha: float | None = None, *, fit_intercept: bool = True

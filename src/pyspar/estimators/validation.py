@@ -231,6 +231,16 @@ def explain_text(rows: Any) -> Iterator[None]:
         ) from error
 
 
+def refuse_few_counts(source: Moments) -> None:
+    """Raise InputError if weights of several rows count as fewer than the two that a variance needs."""
+    if source.weight < 2.0 and source.rows > 1:
+        count = f"{source.weight:.6g}"
+        raise InputError(
+            f"the weights of the source's {source.rows:,} rows sum to {count}, so they count as {count} rows, and 2 "
+            "are required for the noise; multiply them by sum(w) / sum(w**2) if only their ratios matter"
+        )
+
+
 def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
     """Warn if weights that are counts of rows sum to much less than the number of rows."""
     if moments.weight < MIN_COUNT * moments.rows:
