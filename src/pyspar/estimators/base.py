@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -51,7 +51,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     _group_rmse: Vector | None
     _adapted_to: Moments
     _y_ndim: int
-    _has_prior: ClassVar[bool] = False  # whether the weights depend on the variance of the noise
 
     @abstractmethod
     def _solve(self, source: Moments, eigen: Eigen | None = None) -> Fit:
@@ -89,11 +88,10 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             if groups is not None:
                 group_rmse = left_out_rmse(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
-        if self._has_prior:
-            validation.refuse_few_counts(source.moments)
+        # The weights of least squares do not depend on the noise, but forecasts do.
+        validation.check_counts(source.moments, "source", least=2.0 if hasattr(self, "prior_scale") else 0.0)
         self._learn(source, group_rmse, eigen_on_device_of(X))
-        validation.warn_if_weights_do_not_count(self.moments_, "source")
-        self._warn_of_fit()
+        validation.warn_of_fit(self)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -125,8 +123,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         self._validate_params()
         target = self._target(Z, sample_weight)
         if getattr(self, "_is_partial_fit", False):
-            validation.warn_if_weights_do_not_count(self.moments_, "source")
-        self._warn_of_fit()
+            validation.check_counts(self.moments_, "source")
+        validation.warn_of_fit(self)
         fit, adaptation = self._adapt_fit(target, eigen_on_device_of(Z))
         weights = self._describe(fit, adaptation.w_proj, self._y_ndim)
         self._replace(ADAPTATION_ATTRIBUTES, {**weights, "adaptation_": adaptation, "_adapted_to": target})
@@ -234,10 +232,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         attributes |= {name: value for name, value in optional.items() if value is not None}
         self._replace((*ADAPTATION_ATTRIBUTES, *optional, "_is_partial_fit"), attributes)
 
-    def _warn_of_fit(self) -> None:
-        validation.warn_if_exact(self._fit)
-        validation.warn_if_rounded(self._fit, self.moments_, getattr(self, "feature_names_in_", ()))
-
     def _describe(self, fit: Fit, w: Matrix, y_ndim: int) -> Attributes:
         """Return the attributes that an adaptation changes, in scikit-learn's shapes."""
         coef, intercept = self._weights(fit, w)
@@ -256,7 +250,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
 
         With ``unseen`` a feature that is constant in the source has a prior too.
         """
-        validation.refuse_few_counts(self.moments_)
+        if self.moments_.weight < 2.0:
+            validation.check_counts(self.moments_, "source", least=2.0)
         centred = self._fit.centred
         spread = None if target is None else spread_about_source(self.moments_, target, centred)
         prior = make_prior(self.moments_, spread, self._prior_scale, fit_intercept=centred, unseen=unseen)
@@ -283,7 +278,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             target = validation.target_moments(self, Z, sample_weight)
             refuse_extremes(target)
         if sample_weight is not None:
-            validation.warn_if_weights_do_not_count(target, "target")
+            validation.check_counts(target, "target")
         return target
 
     def _before_adapting(self) -> Self:
