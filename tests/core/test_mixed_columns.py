@@ -52,6 +52,7 @@ def test_a_float32_column_does_not_coarsen_its_neighbours():
 
 
 @pytest.mark.parametrize(("offset", "spread", "dtype"), [(1.7e18, 1e3, "f8"), (1e15, 1.0, "f8"), (1e7, 10.0, "f4")])
+@pytest.mark.filterwarnings("ignore:.*count as constant")  # of the float32 column
 def test_a_column_lost_in_its_own_rounding_fits_no_worse_than_without_it(offset, spread, dtype):
     rng = np.random.default_rng(3)
     u, k = rng.uniform(size=400), rng.normal(size=400)

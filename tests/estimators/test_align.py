@@ -67,9 +67,9 @@ def test_only_numeric_columns_of_a_frame_change():
     mapped = ColumnAligner().fit(source).adapt(target).transform(target)
     pd.testing.assert_frame_equal(target, before)
     assert list(mapped.columns) == list(source.columns)
-    untouched = ["text", "kind", "level", "object", "flag", "code", "constant", "day"]
+    untouched = ["text", "kind", "level", "flag", "code", "constant", "day"]
     pd.testing.assert_frame_equal(mapped[untouched], target[untouched])
-    for name in ("number", "whole", "small"):
+    for name in ("number", "whole", "small", "object"):  # numbers with the dtype object are numbers, as in arrays
         assert mapped[name].mean() == pytest.approx(source[name].mean(), rel=1e-4)
         assert mapped[name].std(ddof=0) == pytest.approx(source[name].std(ddof=0), rel=1e-4)
     assert mapped["small"].dtype == np.float32
@@ -82,6 +82,16 @@ def test_two_values_are_mapped_if_the_target_measures_others():
     np.testing.assert_allclose(mapped[:, 0], codes, atol=1e-12)
     from_moments = ColumnAligner().fit(Moments.of(codes[:, None])).adapt(Moments.of(1.0 - codes[:, None]))
     assert from_moments.scale_ == 1.0
+
+
+@pytest.mark.parametrize("values", [12, 24, 25])
+def test_at_most_24_values_that_all_occur_in_the_source_are_codes(values):
+    source = np.arange(400.0)[:, None] % values
+    target = source[source < values // 2][:, None]  # as months 1 to 6 of 12
+    scale = ColumnAligner().fit(source).adapt(target).scale_
+    assert (scale == 1.0) == (values <= 24)
+    assert ColumnAligner().fit(source).adapt(target + 0.5).scale_ != 1.0
+    assert ColumnAligner().fit(target).adapt(source).scale_ != 1.0  # values that the source does not have
 
 
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
@@ -114,6 +124,40 @@ def test_missing_values_are_ignored_and_remain():
     assert list(result["a"].isna()) == [False, False, True, False]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "Float32", "float[pyarrow]", "polars"])
+def test_columns_of_low_precision_are_mapped_in_float64_as_arrays_are(dtype):
+    """The source has values that float16 cannot store, and an offset at which float32 has three digits."""
+    source, target = X + 1e5, (Z + 200.0).astype(np.float16 if dtype == "float16" else np.float32)
+    aligner = ColumnAligner().fit(source).adapt(target)
+    expected = aligner.transform(target)
+    if dtype == "polars":
+        frame = pytest.importorskip("polars").DataFrame(target, schema=["a", "b", "c"])
+    else:
+        frame = pd.DataFrame(target, columns=["a", "b", "c"]).astype(dtype)
+    result = ColumnAligner().fit(pd.DataFrame(source, columns=["a", "b", "c"])).adapt(frame).transform(frame)
+    np.testing.assert_allclose(np.asarray(result, dtype=float), expected, rtol=1e-15)
+    assert str(result.dtypes[0] if dtype == "polars" else result["a"].dtype) == {
+        "float16": "float64", "polars": "Float32"
+    }.get(dtype, dtype)  # fmt: skip
+    rows = np.asarray(target, dtype=float)
+    np.testing.assert_allclose(expected, (rows - rows.mean(axis=0)) / rows.std(axis=0) * X.std(axis=0)
+                               + source.mean(axis=0), rtol=1e-7)  # fmt: skip
+
+
+def test_missing_values_of_low_precision_columns_remain():
+    frame = pd.DataFrame(
+        {"a": pd.array([1.5, None, 2.0, 4.0], dtype="Float32"), "b": [None, 1.0, 2.0, 3.0]}, dtype="Float32"
+    )
+    objects = frame.astype(object).where(frame.notna(), None)
+    source = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    for rows in (frame, objects):
+        aligner = ColumnAligner().fit(source).adapt(rows)
+        mapped = aligner.transform(rows)
+        assert mapped.isna().to_numpy().tolist() == frame.isna().to_numpy().tolist()
+        assert aligner.transform(rows.iloc[:1]).isna().to_numpy().tolist() == [[False, True]]
+        np.testing.assert_allclose(mapped.astype(float).mean(), source.mean(), atol=1e-6)
+
+
 def test_polars_frames_remain_polars_frames():
     polars = pytest.importorskip("polars")
     source, target = (polars.DataFrame({"a": r[:, 0], "b": ["t"] * len(r), "c": r[:, 2] > 0}) for r in (X, Z))
@@ -136,6 +180,10 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
         (X[:1], Z, "1 sample.* in the source"),
         (X, np.where([True, False, False], np.nan, Z), "column 0 of the target has no known value; drop or impute"),
         (X, np.where([True, False, False], np.inf, Z), "column 0 of the target contains infinity"),
+        (X, 1e200 * Z, "the target must have values up to 1e"),
+        (1e200 * X, Z, "the source must have values up to 1e"),
+        (X, np.ma.masked_array(Z, Z > 0.0), "the target has masked entries"),
+        (np.ma.masked_array(X, X > 0.0), Z, "the source has masked entries"),
         (FRAME, FRAME.assign(b=np.nan), "column 'b' of the target has no known value"),
         (FRAME, FRAME.rename(columns={"c": "d"}), "missing 'c', unexpected 'd'"),
         (FRAME, FRAME[["b", "a", "c"]], "a different order"),
@@ -143,7 +191,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
     ],
 )
 def test_errors_name_the_problem(source, target, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ValueError, match=message):
         ColumnAligner().fit(source).adapt(target)
 
 
@@ -171,6 +219,8 @@ def test_a_failed_adapt_changes_nothing():
     np.testing.assert_array_equal(aligner.scale_, before["scale_"])
     with pytest.raises(ValueError, match="2 features"):
         aligner.transform(Z[:, :2])
+    with pytest.raises(ValueError, match="X has masked entries"):
+        aligner.transform(np.ma.masked_array(Z, Z > 0.0))
 
 
 class Only:
@@ -229,3 +279,19 @@ def test_an_aligned_model_is_saved_loaded_and_a_candidate_of_a_correction(tmp_pa
     np.testing.assert_array_equal(pyspar.load(tmp_path / "aligned.skops").predict(measured), aligned.predict(measured))
     chosen = pyspar.TargetCorrection({"trained": model, "aligned": aligned}).fit(measured[:10], y[:10])
     assert chosen.chosen_ == "aligned"
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline])
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
+def test_an_aligned_model_accepts_nan_if_the_model_does(wrap, container):
+    y, measured = X @ [1.0, 2.0, 3.0], 2.0 * X + 1.0
+    measured[::7, 0] = np.nan
+    model = wrap(HistGradientBoostingRegressor(max_iter=20)).fit(container(X), y)
+    aligned = align(model, source=container(X), target=container(measured))
+    chosen = pyspar.TargetCorrection({"trained": model, "aligned": aligned}).fit(
+        container(measured), dict(enumerate(y[:20]))
+    )
+    assert chosen.chosen_ == "aligned"
+    linear = align(LinearRegression().fit(X, y), source=X, target=2.0 * X)
+    with pytest.raises(ValueError, match="contains NaN"):
+        pyspar.TargetCorrection(linear).fit(measured, dict(enumerate(y[:20])))

@@ -433,3 +433,13 @@ class Scaled3:
 
     def predict(self, Z):
         return np.full(len(Z), 100.0)
+
+
+def test_masked_rows_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = LinearRegression().fit(X, X[:, 0])
+    masked, y = np.ma.masked_array(X, X > 1.0), dict(enumerate(X[:10, 0] + 1.0 + 0.1 * X[:10, 1]))
+    with pytest.raises(ValueError, match="Z has masked entries"):
+        TargetCorrection(model).fit(masked, y)
+    with pytest.raises(ValueError, match="Z has masked entries"):
+        TargetCorrection(model).fit(X, y).predict(masked)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 
-from pyspar import BayesSpARRegressor, Moments, SpARRegressor, SparWarning
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning
 
 NAMES = list("abcde")
 
@@ -221,13 +221,13 @@ def test_the_error_messages_read_as_recorded(shift, golden):
 
 
 def test_weights_that_are_not_counts_are_reported_once(rng):
-    X, y, weight = rng.normal(size=(30, 3)), rng.normal(size=30), np.full(30, 0.01)
+    X, y, weight = rng.normal(size=(30, 3)), rng.normal(size=30), np.full(30, 0.1)
     with pytest.warns(SparWarning) as fitted:
         est = BayesSpARRegressor().fit(X, y, weight)
     assert len(fitted) == 1
     est.adapt(X).adapt(2.0 * X)  # a warning would be an error
     est = BayesSpARRegressor().partial_fit(X, y, weight).partial_fit(X, y, weight)
-    with pytest.warns(SparWarning, match="60 rows sum to 0.6"):
+    with pytest.warns(SparWarning, match="60 rows sum to 6"):
         est.adapt(X)
 
 
@@ -251,3 +251,56 @@ def test_rows_of_weight_zero_are_ignored_in_every_kind_of_rows(rng, kind):
     rows = csr_matrix(X) if kind == "sparse" else X
     found = BayesSpARRegressor().fit(rows, y, weight)
     np.testing.assert_allclose(found.coef_, expected.coef_source_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("regressor", [SpARRegressor, BayesSpARRegressor])
+def test_columns_that_low_precision_makes_constant_are_named(shift, regressor):
+    offset = np.array([3e6, 3e6, 0.0, 3e6, 0.0])
+    X = pd.DataFrame(shift.X / shift.X.std(axis=0) + offset, columns=NAMES).astype(np.float32)
+    with pytest.warns(SparWarning, match="'a', 'b', 'd' of the source count as constant"):
+        est = regressor().fit(X, shift.y)
+    np.testing.assert_array_equal(est.coef_ != 0.0, [False, False, True, False, True])
+    with pytest.warns(SparWarning, match="'column 0', 'column 1'"):
+        assert regressor().fit(Moments.of(X.to_numpy(), shift.y)).rank_ == 2
+    subtracted = regressor().fit(X - offset.astype(np.float32), shift.y)  # the fix, without a warning
+    np.testing.assert_allclose(subtracted.coef_, regressor().fit(X.astype(float), shift.y).coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("regressor", [SpARRegressor, BayesSpARRegressor])
+def test_a_direction_that_is_lost_because_rounding_errors_add_up_is_not_lost_silently(shift, regressor):
+    X = (shift.X / shift.X.std(axis=0) + 5e5).astype(np.float32)  # every column exceeds its own rounding error
+    with pytest.warns(SparWarning, match="count as constant"):
+        assert 0 < regressor().fit(X, shift.y).rank_ < 5
+
+
+@pytest.mark.parametrize("regressor", [SpARRegressor, BayesSpARRegressor])
+def test_constant_and_repeated_columns_and_small_offsets_are_no_loss_of_precision(shift, regressor, recwarn):
+    constant = np.full((len(shift.X), 1), 0.1)
+    for X in (np.c_[shift.X, constant], np.c_[shift.X, shift.X], shift.X + 1e4):
+        for dtype in (np.float32, np.float64):
+            regressor().fit(X.astype(dtype), shift.y)
+    regressor().fit(shift.X + 1e6, shift.y)
+    regressor(fit_intercept=False).fit((shift.X + 1e6).astype(np.float32), shift.y)
+    assert not len(recwarn)
+
+
+def test_weights_that_sum_to_less_than_two_rows_are_refused_where_the_noise_is_needed(shift):
+    n = len(shift.X)
+    weight, fix = np.full(n, 1.0 / n), r"sum to 1, .* multiply them by sum\(w\) / sum\(w\*\*2\)"
+    before = vars(bayes := BayesSpARRegressor().fit(shift.X, shift.y)).copy()
+    with pytest.raises(InputError, match=fix):
+        bayes.fit(shift.X, shift.y, sample_weight=weight)
+    assert vars(bayes) == before
+    with pytest.warns(SparWarning, match="sum to 1"):
+        spar = SpARRegressor().fit(shift.X, shift.y, sample_weight=weight)
+    np.testing.assert_allclose(spar.coef_, SpARRegressor().fit(shift.X, shift.y).coef_)
+    with pytest.raises(InputError, match=fix):
+        spar.expected_rmse(shift.Z)
+    bayes = BayesSpARRegressor()
+    for half in (slice(0, n // 2), slice(n // 2, n)):  # the sum is known only at the end
+        bayes.partial_fit(shift.X[half], shift.y[half], weight[half])
+        assert np.isfinite(bayes.sigma2_)
+    with pytest.warns(SparWarning), pytest.raises(InputError, match="count as 1 rows"):
+        bayes.adapt(shift.Z)
+    fixed = bayes.fit(shift.X, shift.y, sample_weight=weight * weight.sum() / np.square(weight).sum())
+    np.testing.assert_allclose(fixed.coef_, BayesSpARRegressor().fit(shift.X, shift.y).coef_)

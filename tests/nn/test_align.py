@@ -147,6 +147,40 @@ def test_channels_are_found_wherever_a_layer_has_them():
         np.testing.assert_allclose(spread, values.std(dim=1, correction=0), rtol=1e-4)
 
 
+class BatchNormAct(nn.BatchNorm1d):
+    """Batch normalisation with its activation, as timm has it."""
+
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class GroupNormAct(nn.GroupNorm):
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+def test_an_activation_inside_batch_normalisation_changes_nothing(networks):
+    model = networks["batch"]
+    fused = nn.Sequential(model[0], BatchNormAct(16), model[3], BatchNormAct(16), model[6]).eval()
+    fused[1].load_state_dict(model[1].state_dict())
+    fused[3].load_state_dict(model[4].state_dict())
+    for passes in (0, 1):
+        expected, result = (align(one, SOURCE, TARGET, passes, force=True).model for one in (model, fused))
+        for value, other in zip(expected.state_dict().values(), result.state_dict().values(), strict=True):
+            torch.testing.assert_close(value, other)
+        assert rmse(result, TARGET, labels(ROWS)) == pytest.approx(rmse(expected, TARGET, labels(ROWS)), rel=1e-4)
+
+
+def test_scales_behind_which_an_activation_follows_inside_a_layer_change_by_gradients_only(networks):
+    model = networks["group"]
+    fused = nn.Sequential(model[0], GroupNormAct(4, 16), model[3], GroupNormAct(4, 16), model[6]).eval()
+    fused[1].load_state_dict(model[1].state_dict())
+    fused[3].load_state_dict(model[4].state_dict())
+    assert is_same(state(fused), state(align(fused, SOURCE, TARGET, passes=0, force=True).model))
+    result = align(fused, SOURCE, TARGET)
+    assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(fused, TARGET, labels(ROWS))
+
+
 def test_layers_may_be_registered_in_another_order_than_they_run(networks):
     class Reversed(nn.Module):
         def __init__(self, inner):
@@ -171,6 +205,16 @@ def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
         assert is_same(state(model), state(result.model))
         assert str(result).startswith("not aligned: ")
     assert align(model, SOURCE, ROWS, passes=1, force=True).changed
+
+
+def test_a_measurement_that_moves_the_target_inside_needs_force(networks):
+    """A smaller contrast is a part of the support, as a part of the population is."""
+    model, moved = networks["batch"], 0.5 * ROWS + 0.5
+    result = align(model, SOURCE, moved)
+    assert not result.changed
+    assert "force=True" in str(result)
+    forced = align(model, SOURCE, moved, force=True)
+    assert rmse(forced.model, moved, labels(ROWS)) < 0.5 * rmse(model, moved, labels(ROWS))
 
 
 def test_the_share_outside_is_that_of_its_definition():
@@ -281,11 +325,24 @@ def test_the_precision_of_the_weights_is_kept(networks, dtype):
     assert result.changed
 
 
-def test_layers_of_other_libraries_are_found_by_their_name():
+def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_other_weights():
     class LlamaRMSNorm(nn.Module):
         def __init__(self):
             super().__init__()
             self.weight = nn.Parameter(torch.ones(4))
+
+    class NormLinear(nn.Linear):
+        pass
+
+    class NormMatrix(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.bias = nn.Parameter(torch.ones(3, 4)), nn.Parameter(torch.ones(3))
+
+    class ScaleNorm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(1.0))
 
     model = nn.ModuleDict(
         {
@@ -295,9 +352,13 @@ def test_layers_of_other_libraries_are_found_by_their_name():
             "statistics": nn.BatchNorm2d(3, affine=False),
             "none": nn.BatchNorm2d(3, affine=False, track_running_stats=False),
             "linear": nn.Linear(3, 3),
+            "only by name": NormLinear(3, 3),
+            "with one output": NormLinear(3, 1),
+            "matrix": NormMatrix(),
+            "scalar": ScaleNorm(),
         }
     )
-    assert set(find_layers(model)) == {"llama", "instance", "statistics"}
+    assert set(find_layers(model)) == {"llama", "instance", "statistics", "scalar"}
 
 
 def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
@@ -313,8 +374,10 @@ def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
     )
     halved = copy.deepcopy(model).to(torch.bfloat16)
     assert align(halved, path, TARGET.to(torch.bfloat16), passes=0).changed
-    with pytest.raises(InputError, match="belongs to another network"):
+    with pytest.raises(InputError, match="network whose head has other weights; write"):
         align(networks["group"], path, TARGET)
+    with pytest.raises(InputError, match=r"of shape \(1, 16\) instead of \(1, 6\)"):
+        summary.check_head(nn.Linear(6, 1))
     with pytest.raises(InputError, match=r"must end in \.npz"):
         summary.save(tmp_path / "source.pkl")
 
@@ -337,9 +400,11 @@ def test_a_damaged_file_is_refused(networks, tmp_path, name):
     np.savez(path, **damage(parts, name))
     with pytest.raises(InputError, match="is not a summary"):
         SourceSummary.load(path)
-    path.write_bytes(b"PK\x03\x04 broken")
-    with pytest.raises(InputError, match="is not a summary"):
-        SourceSummary.load(path)
+    for content in (b"PK\x03\x04 broken", b"text", b""):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="is not a summary") as caught:
+            SourceSummary.load(path)
+        assert "pickle" not in str(caught.value)
     with pytest.raises(InputError, match="file not found"):
         SourceSummary.load(tmp_path / "none.npz")
 

@@ -445,7 +445,7 @@ def maximum_evidence(data: Coordinates) -> list[_Maximum]:
 
 def _known_limit(data: Coordinates, one: _Output, output: int) -> _Maximum | None:
     """Return the maximum if it lies at a limit that needs no search."""
-    if one.labels == 0.0 or one.n <= 0.0:
+    if one.labels == 0.0 or one.n <= ROUNDING_SLACK * EPS64:  # weights that sum to one row, with an intercept
         return _Maximum(0.0, 0.0, np.inf, np.inf, "no-signal")
     if not one.c2.any():
         return _pure_noise(one)

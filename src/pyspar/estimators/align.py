@@ -9,23 +9,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from pyspar.core.moments import Mask, Matrix, Moments, Vector, column_names
+from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
-from pyspar.estimators.validation import compare_columns
+from pyspar.estimators.validation import accepts_nan, compare_columns
+from pyspar.sources import refuse_large
 from pyspar.text import list_some
 
-CONSTANT_SHARE = 1e-12
-"""A column whose spread is below this share of its size is constant up to rounding."""
-MAX_CODES = 10
-"""A column with more distinct values does not contain codes of categories."""
+CONSTANT_SHARE = 1e-12  # a column whose spread is below this share of its size is constant up to rounding
+MAX_CODES = 24  # a column with more distinct values does not contain codes of categories, such as months or hours
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """Mean and spread of each column, NaN if it is not numeric, and the values of a column that has few.
+    """Mean and spread of each column, NaN if it is not numeric.
 
-    ``codes`` has at most ``MAX_CODES`` distinct values of each column, followed by NaN. All are NaN if there are more,
-    or if they are unknown.
+    ``codes`` has the distinct values of each column, followed by NaN; only NaN if they are too many or unknown.
     """
 
     mean: Vector
@@ -36,6 +34,7 @@ class ColumnStatistics:
     @classmethod
     def of(cls, rows: Any, role: str) -> ColumnStatistics:
         """Describe an array, a data frame or Moments. Missing values are ignored."""
+        refuse_masked(f"the {role}", rows)
         is_moments = isinstance(rows, Moments)
         if not is_moments and not hasattr(rows, "columns"):
             rows = check_array(rows, ensure_all_finite=False, ensure_min_samples=0, input_name=f"the {role}")
@@ -56,6 +55,7 @@ class ColumnStatistics:
                     problem = "contains infinity" if len(numbers) else "has no known value"
                     name = repr(names[i]) if names else i
                     raise InputError(f"column {name} of the {role} {problem}; drop or impute it")
+                refuse_large(f"the {role}", numbers)
                 mean[i], spread[i], codes[:, i] = numbers.mean(), numbers.std(), _codes_of(numbers)
         return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names)
 
@@ -75,15 +75,14 @@ class ColumnStatistics:
 class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Map the numeric columns of a target to the mean and spread of the source.
 
-    ``fit`` reads the source, ``adapt`` the target, and ``transform`` maps rows of the target. Before ``adapt`` it
-    returns rows as they are. Use it if the same population was measured in another way. If the population changed, do
-    not use it. :class:`pyspar.TargetCorrection` finds out with ten labels.
+    ``fit`` reads the source, ``adapt`` the target, and ``transform`` maps rows of the target. Use it only if the same
+    population was measured in another way. :class:`pyspar.TargetCorrection` finds out with ten labels.
 
-    Columns of text, categories, booleans and dates are not changed, nor are constant columns. A numeric column is also
-    not changed if it has at most ten distinct values in the target and all of them occur in the source. These are
-    probably codes of categories, such as 0 and 1, and a changed measurement would have other values. Of Moments, only
-    columns of zeros and ones are recognised. Missing values are ignored and remain missing. Data frames remain data
-    frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
+    Columns of text, categories, booleans and dates are not changed, nor are constant columns. A numeric column
+    is also not changed if it has at most 24 distinct values in the source, and all values of the target are among them.
+    These are probably codes of categories, such as months, and a changed measurement would have other values. Of
+    Moments, only columns of zeros and ones are recognised. Missing values are ignored and remain missing. Data frames
+    remain data frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
 
     Examples
     --------
@@ -115,12 +114,13 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def transform(self, X: Any) -> Any:
         """Return rows of the target with mapped columns, as a data frame if they are one."""
         check_is_fitted(self)
+        refuse_masked("X", X)
         if not hasattr(X, "columns"):
             X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
             return (X * self.scale_ + self.shift_).astype(X.dtype)
         validate_data(self, X, reset=False, skip_check_array=True)
         columns, changed = _columns_of(X), np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
-        mapped = {i: columns[i] * float(self.scale_[i]) + float(self.shift_[i]) for i in changed}
+        mapped = {i: _map_column(columns[i], float(self.scale_[i]), float(self.shift_[i])) for i in changed}
         if hasattr(X, "with_columns"):  # polars
             return X.with_columns(*mapped.values())
         X = X.copy(deep=False)
@@ -152,6 +152,11 @@ class AlignedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = accepts_nan(self.model)
+        return tags
 
     def __sklearn_clone__(self) -> Self:
         return self
@@ -187,7 +192,10 @@ def align(model: Any, *, source: Any, target: Any) -> AlignedRegressor:
 def _columns_of(rows: Any) -> list[Any]:
     if hasattr(rows, "with_columns"):  # polars
         return list(rows.get_columns())
-    return [rows.iloc[:, i] for i in range(rows.shape[1])] if hasattr(rows, "columns") else list(rows.T)
+    if hasattr(rows, "columns"):
+        rows = rows.infer_objects()  # numbers with the dtype object
+        return [rows.iloc[:, i] for i in range(rows.shape[1])]
+    return list(rows.T)
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -199,6 +207,16 @@ def _as_floats(column: Any) -> Vector:
     if hasattr(column, "iloc"):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, dtype=np.float64)
+
+
+def _map_column(column: Any, scale: float, shift: float) -> Any:
+    """Return a column of a frame times a scale plus a shift. It is computed in float64, as for arrays."""
+    eps, is_polars = measured_eps(column), hasattr(column, "cast")
+    if eps > EPS64 or column.dtype == object:
+        mapped = (column.cast(float) if is_polars else column.astype(float)) * scale + shift
+        is_single = eps == np.finfo(np.float32).eps  # float16 may be too small for the values of the source
+        return getattr(mapped, "cast" if is_polars else "astype")(column.dtype) if is_single else mapped
+    return column * scale + shift
 
 
 def _codes_of(numbers: Vector) -> Vector:

@@ -88,9 +88,10 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             if groups is not None:
                 group_rmse = left_out_group_rmse(self, X, y, sample_weight, groups)
             source = validation.read_labelled_rows(self, X, y, sample_weight, min_rows=2)
+        # The weights of least squares do not depend on the noise, but forecasts do.
+        validation.check_counts(source.moments, "source", least=2.0 if hasattr(self, "prior_scale") else 0.0)
         self._learn(source, group_rmse, eigen_on_device_of(X))
-        validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_exact(self._fit)
+        validation.warn_of_fit(self)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -122,8 +123,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         self._validate_params()
         target = self._target(Z, sample_weight)
         if getattr(self, "_is_partial_fit", False):
-            validation.warn_if_weights_do_not_count(self.moments_, "source")
-        validation.warn_if_exact(self._fit)
+            validation.check_counts(self.moments_, "source")
+        validation.warn_of_fit(self)
         fit, adaptation = self._adapt_fit(target, eigen_on_device_of(Z))
         weights = self._describe(fit, adaptation.w_proj, self._y_ndim)
         self._replace(ADAPTATION_ATTRIBUTES, {**weights, "adaptation_": adaptation, "_adapted_to": target})
@@ -249,6 +250,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
 
         With ``unseen`` a feature that is constant in the source has a prior too.
         """
+        if self.moments_.weight < 2.0:
+            validation.check_counts(self.moments_, "source", least=2.0)
         centred = self._fit.centred
         spread = None if target is None else spread_about_source(self.moments_, target, centred)
         prior = make_prior(self.moments_, spread, self._prior_scale, fit_intercept=centred, unseen=unseen)
@@ -275,7 +278,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
             target = validation.target_moments(self, Z, sample_weight)
             refuse_extremes(target)
         if sample_weight is not None:
-            validation.warn_if_weights_do_not_count(target, "target")
+            validation.check_counts(target, "target")
         return target
 
     def _before_adapting(self) -> Self:

@@ -59,8 +59,7 @@ STRETCH = {
 ROWS = {0.5: 1.14, 0.8: 1.17, 0.9: 1.27, 0.95: 1.42}
 """After a shift, half-widths of row intervals are the normal quantile times the median factor times this number."""
 
-EXCESS = 1.3
-"""An error above this many times the in-distribution error is a serious increase."""
+EXCESS = 1.3  # an error above this many times the in-distribution error is a serious increase
 HURTS_RATIO = 1.1
 """A shift hurts if the model's expected error on the target exceeds this many times the in-distribution error."""
 OUTSIDE_LIMIT = 0.01

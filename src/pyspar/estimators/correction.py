@@ -14,13 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import check_weights
+from pyspar.core.moments import check_weights, refuse_masked
 from pyspar.errors import warn
 from pyspar.estimators.labels import (
     check_index,
@@ -31,7 +29,7 @@ from pyspar.estimators.labels import (
     read_predictions,
 )
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import check_choice, check_level
+from pyspar.estimators.validation import accepts_nan, check_choice, check_level
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
@@ -90,8 +88,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
 
     The residuals of the labelled rows are modelled as the sum of an offset, a slope in the prediction, a smooth
-    function of the features, and noise. The correction is averaged over all combinations of the sizes of these
-    components, weighted by prior and evidence, so no parameter has to be tuned. If the labels do not indicate a drift,
+    function of the features, and noise, with sizes averaged by their evidence. If the labels do not indicate a drift,
     the predictions change little. The model itself is not refitted, and no source rows are needed.
 
     Several candidates can be given, for example the trained model and the same model after an alignment. Each is
@@ -127,7 +124,6 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from pyspar import TargetCorrection
     >>> rng = np.random.default_rng(0)
@@ -273,6 +269,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def _read(self, Z: Any, *, reset: bool = False) -> Any:
         """Check rows and return them; data frames stay data frames."""
         refuse_unread_tables(Z)
+        refuse_masked("Z", Z)
         if is_frame(Z):
             if repeated := [name for name, count in Counter(Z.columns).items() if count > 1]:
                 raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
@@ -286,10 +283,9 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return hasattr(self, "_parts")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # the tag of a Pipeline is always False; its predict refuses NaN
+        tags = super().__sklearn_tags__()
         models = self.model.values() if isinstance(self.model, dict) else [self.model]
-        accepts = [isinstance(m, BaseEstimator) and get_tags(m).input_tags.allow_nan for m in models]
-        tags.input_tags.allow_nan = all(ok or isinstance(m, Pipeline) for ok, m in zip(accepts, models))
+        tags.input_tags.allow_nan = all(map(accepts_nan, models))
         return tags
 
 

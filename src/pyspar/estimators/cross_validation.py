@@ -1,7 +1,6 @@
 """The error on source rows that a fit has not seen. With groups, such as patients or shops, whole groups are left out.
 
-Rows of one group are often similar, so an error that is estimated from rows of the same groups is too small for new
-groups. Only the in-distribution error depends on groups: intervals do not cover how few groups there are.
+Rows of one group are often similar, so an error from the same groups is too small for new groups.
 """
 
 from __future__ import annotations

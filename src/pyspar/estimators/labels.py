@@ -62,7 +62,6 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from pyspar import rows_to_label
     >>> X = np.arange(11.0)[:, None]

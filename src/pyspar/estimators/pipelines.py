@@ -26,16 +26,12 @@ from pyspar.text import list_some
 def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
-    Z passes through the earlier steps, which were fitted on the source and are shared by the copy. The original
-    pipeline is unchanged. With target labels, correct the adapted pipeline with :class:`TargetCorrection`.
-
-    ``pipe`` is a Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around a
-    :class:`BayesSpARRegressor` or :class:`SpARRegressor`. A search is replaced by its best estimator. Do not search
-    over ``alpha``: it has no effect before adapting.
+    Z passes through the earlier steps, which were fitted on the source and are shared by the copy. ``pipe`` is a
+    Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around one of our regressors. A
+    search is replaced by its best estimator. Do not search over ``alpha``: it has no effect before adapting.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from pyspar import BayesSpARRegressor, adapt_pipeline
@@ -69,9 +65,8 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
     """Forecast the RMSE on a target without labels, of a regressor inside a pipeline.
 
     ``model`` is a fitted BayesSpARRegressor, SpARRegressor or TargetCorrection, or a Pipeline or search with one. For
-    other regressors, and for transformed labels, use :func:`pyspar.inspect` with ``source=(X, y)``. Z are target rows,
-    as for the model's ``predict``. If y had two dimensions, return a list with one forecast per output. A SparWarning
-    names categories that a one-hot encoder of the pipeline has not seen, which the forecast does not cover.
+    other regressors, and for transformed labels, use :func:`pyspar.inspect` with ``source=(X, y)``. If y had two
+    dimensions, return a list. A SparWarning names categories that a one-hot encoder has not seen.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from pyspar import BayesSpARRegressor, expected_rmse

@@ -40,8 +40,6 @@ class SpARRegressor(AdaptableRegressor):
         The rank and the summary of the source. The rows are not stored.
     adaptation_ : Adaptation
         Every number of the last adaptation. Only set by ``adapt``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -102,7 +100,7 @@ class BayesSpARRegressor(AdaptableRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, coef_source_, intercept_source_, rank_, moments_, n_features_in_, feature_names_in_
+    coef_, intercept_, coef_source_, intercept_source_, rank_, moments_
         As for :class:`SpARRegressor`.
     units_ : array of shape (D,)
         The scale of each feature for the current weights; zero for a feature that does not vary.

@@ -11,11 +11,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from pyspar.core.moments import ExtremeValues, Moments, column_names, measured_eps, refuse_masked
-from pyspar.core.regression import Fit, OLSFit
+from pyspar.core.moments import EPS64, ExtremeValues, Moments, column_names, measured_eps, refuse_masked
+from pyspar.core.regression import OLSFit
 from pyspar.errors import InputError, warn
 from pyspar.sources import kind_of, moments_of, refuse_dates
 from pyspar.text import list_some
@@ -49,9 +52,7 @@ class Source:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA. The last three are not equal to themselves.
-
-    An array or tensor is missing if all its entries are.
+    """Return whether a value is None, or NaN, NaT or NA, which do not equal themselves, or an array of only such.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(np.ones(1))
     (True, True, False, False)
@@ -59,6 +60,11 @@ def is_missing(value: Any) -> bool:
     is_equal: Any = value is not None and value == value
     is_equal = bool(is_equal.any()) if hasattr(is_equal, "any") else is_equal
     return not isinstance(is_equal, bool) or not is_equal
+
+
+def accepts_nan(model: Any) -> bool:
+    """Return whether a model may accept NaN. The tag of a Pipeline is always False; its predict refuses NaN."""
+    return isinstance(model, Pipeline) or (isinstance(model, BaseEstimator) and get_tags(model).input_tags.allow_nan)
 
 
 def check_alpha(alpha: Any) -> None:
@@ -222,21 +228,37 @@ def explain_text(rows: Any) -> Iterator[None]:
         ) from error
 
 
-def warn_if_weights_do_not_count(moments: Moments, role: str) -> None:
-    """Warn if weights that are counts of rows sum to much less than the number of rows."""
+def check_counts(moments: Moments, role: str, *, least: float = 0.0) -> None:
+    """Warn if weights, which are counts, sum to much less than the rows; raise InputError below the ``least`` count."""
     if moments.weight < MIN_COUNT * moments.rows:
         count = f"{moments.weight:.6g}"
-        warn(
+        text = (
             f"The weights of the {role}'s {moments.rows:,} rows sum to {count}, so they count as {count} rows. If "
             "only their ratios matter, as with inverse-probability weights, multiply them by sum(w) / sum(w**2)."
         )
+        if moments.weight < least:
+            raise InputError(f"{text} At least {least:g} are required for the noise.")
+        warn(text)
 
 
-def warn_if_exact(fit: Fit) -> None:
-    """Warn if least squares leaves no rows for the noise."""
+def warn_of_fit(estimator: Any) -> None:
+    """Warn if no rows are left for the noise, or if low precision makes features constant although they vary."""
+    fit, source = estimator._fit, estimator.moments_
     if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
         warn(
             f"The source has {fit.weight:,.6g} rows and {fit.x.rank + fit.centred} directions (with "
             "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
             "direction and predicted risks are zero. Use more rows or fewer features."
+        )
+    varying, rounding = np.sqrt(source.weight) * source.spread[: source.n_features], source.rounding()
+    # Rounding errors of several columns add up: a direction may be dropped although each column exceeds its own.
+    is_rounding = varying <= np.sqrt(len(varying)) * rounding
+    is_dropped = np.square(fit.x.V).sum(axis=1) < 0.99
+    lost = np.flatnonzero(is_rounding & is_dropped & (varying > rounding * EPS64 / source.eps))
+    if fit.centred and lost.size:
+        names = getattr(estimator, "feature_names_in_", None)
+        columns = list_some(f"column {i}" if names is None else names[i] for i in lost.tolist())
+        warn(
+            f"{columns} of the source count as constant, because they do not vary clearly more than the rounding error "
+            "of their dtype at these values. Subtract a constant, such as the mean, or read them as float64 at first."
         )

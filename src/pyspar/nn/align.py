@@ -52,7 +52,8 @@ class Alignment:
 
     def __str__(self) -> str:
         share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
-        return f"aligned: {share}" if self.changed else f"not aligned: {share}; force=True aligns it"
+        fix = "a changed measurement can also stay inside: if you know that it changed, use force=True"
+        return f"aligned: {share}" if self.changed else f"not aligned: {share}; {fix}"
 
 
 def align(
@@ -76,7 +77,7 @@ def align(
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
     force : bool, default False
-        Align also a target inside the support.
+        Align also a target inside the support, if its measurement is known to have changed.
     seed : int, determines the order of the rows; the random state of the caller is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
     """

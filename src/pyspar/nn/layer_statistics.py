@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Layers = dict[str, nn.Module]
+MATRICES = nn.Linear, nn.modules.conv._ConvNd
+MAX_ROUNDING = 0.05  # of an output in bfloat16
 
 
 def find_layers(model: nn.Module) -> Layers:
@@ -21,9 +23,10 @@ def find_layers(model: nn.Module) -> Layers:
 
 
 def affine(layer: nn.Module) -> list[nn.Parameter]:
-    """Return scale and offset of a normalisation layer."""
-    own = [p for p in layer.parameters(recurse=False) if p.is_floating_point()]
-    return [p for p in own if isinstance(layer, nn.LayerNorm) or p.numel() == max(p.shape)]
+    """Return scale and offset of a normalisation layer; nothing if a layer has other weights, such as a matrix."""
+    own = list(layer.parameters(recurse=False))
+    is_scale = all(p.is_floating_point() and p.numel() == max(p.shape, default=1) for p in own)
+    return own if isinstance(layer, nn.LayerNorm) or (is_scale and not isinstance(layer, MATRICES)) else []
 
 
 def has_statistics(layer: nn.Module) -> bool:
@@ -41,17 +44,19 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         if wanted is not None:
             parts = torch.from_numpy(wanted).split_with_sizes([layer.weight.numel() for layer in layers], 1)
             self._wanted = dict(zip(layers, parts, strict=True))
-        self._places: dict[Any, int] = {}  # the dimension of the channels
+        self._places: dict[Any, int | None] = {}  # the dimension of the channels
 
     def add(self, layer: Any, args: Any, output: Tensor) -> Tensor:
         """Add the values of a batch; return the output of the layer with the mean and spread of the source.
 
-        For batch normalisation, this is the output with the statistics of the batch.
+        For batch normalisation, this is the output with the statistics of the batch. Another layer that includes an
+        activation is ignored.
         """
         x = args[0].detach() if has_statistics(layer) else output.detach()
         if layer not in self._places:
             self._places[layer] = 1 if has_statistics(layer) else _find_channels(layer, args, output)
-        place = self._places[layer]
+        if (place := self._places[layer]) is None:
+            return output
         values = x.movedim(place, 0).flatten(1).float()
         n, mean = float(values.shape[1]), values.mean(dim=1)
         variance = (values - mean[:, None]).square_().mean(dim=1)  # several times as fast as values.var
@@ -60,7 +65,11 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         between = share * (1.0 - share) * step.square()
         self[layer] = m + n, before + share * step, earlier + share * (variance - earlier) + between
         if has_statistics(layer) and n > 1.0:  # one value has no spread
-            return nn.functional.batch_norm(x, None, None, layer.weight, layer.bias, training=True, eps=layer.eps)
+            own = layer.running_mean, layer.running_var
+            layer.running_mean, layer.running_var = mean.to(own[0]), variance.to(own[1])
+            output = layer.forward(*args)  # may include an activation
+            layer.running_mean, layer.running_var = own
+            return output
         if layer not in self._wanted:
             return output
         shape = [-1 if i == place else 1 for i in range(output.ndim)]
@@ -112,11 +121,12 @@ def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = Non
 
 
 @torch.no_grad()
-def _find_channels(layer: Any, args: Any, output: Tensor) -> int:
-    """Return the dimension of an output along which the offsets are added."""
+def _find_channels(layer: Any, args: Any, output: Tensor) -> int | None:
+    """Return the dimension of an output along which the offsets are added; None if there is none."""
     before = layer.bias.clone()
-    layer.bias[0] += 1.0
-    changed = layer.forward(*args) != output
+    steps = torch.linspace(0.5, 1.0, len(before)).to(before)
+    layer.bias += steps
+    change = layer.forward(*args) - output
     layer.bias.copy_(before)
-    sizes = [i for i, n in enumerate(output.shape) if n == len(before)]
-    return next((i for i in sizes if not bool(changed.narrow(i, 1, len(before) - 1).any())), sizes[0])
+    places = [i for i, n in enumerate(output.shape) if n == len(steps)]
+    return next((i for i in places if (change.movedim(i, -1) - steps).abs().mean() < MAX_ROUNDING), None)

@@ -55,7 +55,7 @@ class SourceSummary:
         if not Path(path).is_file():
             raise InputError(f"file not found: {str(path)!r}; write it with summarize(model, loader).save(path)")
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as stream, np.lib.npyio.NpzFile(stream, allow_pickle=False) as file:
                 parts = {name: np.asarray(file[name], dtype=np.float32) for name in cls.__dataclass_fields__}
             (d, k), n, m = parts["directions"].shape, len(parts["support"]), len(parts["head"])
             shapes = {"mean": (d,), "variances": (k,), "support": (n, d), "scales": (n,), "head": (m, d)}
@@ -72,8 +72,8 @@ class SourceSummary:
         """Raise InputError if the summary is that of another network. The precision may differ."""
         weight = head.weight.detach().cpu().float().numpy()
         if weight.shape != self.head.shape or not np.allclose(weight, self.head, atol=0.01 * np.abs(weight).max()):
-            got = f"whose head has other weights, of shape {self.head.shape} instead of {weight.shape}"
-            raise InputError(f"the summary belongs to another network, {got}; write it again with summarize")
+            got = "" if weight.shape == self.head.shape else f", of shape {self.head.shape} instead of {weight.shape}"
+            raise InputError(f"the summary is of a network whose head has other weights{got}; write it with summarize")
 
     def threshold(self) -> tuple[float, int]:
         """Return the 95 % quantile of the distances, and its rank from above."""
