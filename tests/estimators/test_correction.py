@@ -193,6 +193,39 @@ def test_candidates_are_averaged_by_their_evidence():
     assert fixed.expected_rmse().interval95[0] < fixed.expected_rmse().interval80[0] < error
 
 
+class Wave:
+    """A linear model plus a wave of the first column."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def predict(self, Z):
+        return Z @ [1.0, 2.0, -1.0] + self.size * np.sin(7.0 * Z[:, 0])
+
+
+@pytest.mark.parametrize("error", [10.0, 60.0, 300.0, 1e4])
+@pytest.mark.parametrize("size", [5.0, 20.0])
+def test_a_hopeless_candidate_does_not_make_a_wrong_label_count(error, size):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(200, 3))
+        y = Z @ [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=200)
+        labels = hide(y, 10)
+        labels[4] += error
+        alone = TargetCorrection(Wave(0.0)).fit(Z, labels) if error < 50.0 else warns_of_row_4(Wave(0.0), Z, labels)
+        for models in ({"good": Wave(0.0), "bad": Wave(size)}, {"bad": Wave(size), "good": Wave(0.0)}):
+            both = TargetCorrection(models).fit(Z, labels) if error < 50.0 else warns_of_row_4(models, Z, labels)
+            assert both.chosen_ == "good"
+            assert both.candidates_["good"].weight > 0.99
+            assert both.drift_.label_weights == alone.drift_.label_weights
+            np.testing.assert_allclose(both.predict(Z), alone.predict(Z), atol=0.02)
+
+
+def warns_of_row_4(model, Z, labels):
+    with pytest.warns(SparWarning, match="row 4"):
+        return TargetCorrection(model).fit(Z, labels)
+
+
 def test_candidates_that_disagree_in_shape_change_nothing(shifted):
     model, Z, y = shifted
     fixed = TargetCorrection(model).fit(Z, hide(y, 10))

@@ -186,23 +186,25 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         outputs = {name: values.shape[1] for name, values in predictions.items()}
         if set(outputs.values()) != {labels.shape[1]}:
             raise ValueError(f"y must have one column for each output, got {labels.shape[1]} for outputs {outputs}")
-        weights = weigh_known(predictions, labels, counts)
-        candidates, new.chosen_ = _compare(predictions, labels, counts[:, None] * weights)
-        _warn_of_labels(predictions[new.chosen_], labels, weights)
-        fits, evidence = {}, {}
+        weights = {name: weigh_known(values, labels, counts) for name, values in predictions.items()}
+        fits, reports = {}, {}
         for name, model in models.items():
             transformer = fit_features(self.features, model, rows)
             features = compute_features(transformer, rows)
-            drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
-            fits[name] = model, transformer, drifts
-            evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
-            if name == new.chosen_:
-                new.model_, new.features_, new.drift_ = model, transformer, reports[0] if new._y_ndim == 1 else reports
-        prior = np.log([2.0] + [1.0] * (len(models) - 1))
-        log_shares = np.minimum(list(evidence.values()), 1e300) + prior  # infinite for an exact model
+            fitted = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights[name])
+            fits[name], reports[name] = (model, transformer, fitted[0]), fitted[1]
+        evidence = np.array([[drift.log_evidence for drift in fit[2] if drift is not None] for fit in fits.values()])
+        n_exact = np.isinf(evidence).sum(axis=1)  # the outputs whose labels are all predicted
+        log_shares = np.where(np.isinf(evidence), 0.0, evidence).sum(axis=1)
+        log_shares = np.where(n_exact == n_exact.max(), log_shares, -np.inf)
+        log_shares[0] += np.log(2.0)
         shares = np.exp(log_shares - log_shares.max())
         shares[shares < MIN_SHARE * shares.sum()] = 0.0
-        weight = dict(zip(models, (shares / shares.sum()).tolist()))
+        weight, best = dict(zip(models, (shares / shares.sum()).tolist())), [*models][int(np.argmax(shares))]
+        candidates, new.chosen_ = _compare(predictions, labels, counts[:, None] * weights[best])
+        _warn_of_labels(predictions[best], labels, weights[best])
+        new.model_, new.features_, _ = fits[new.chosen_]
+        new.drift_ = reports[new.chosen_][0] if new._y_ndim == 1 else reports[new.chosen_]
         new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
         new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
@@ -291,8 +293,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return tags
 
 
-def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
-    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from all candidates."""
+def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
+    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from the others."""
     weights, is_known = np.zeros_like(labels), np.isfinite(labels)
     for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
         known = is_known[:, k]
@@ -302,8 +304,7 @@ def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> 
                 f"rows (pyspar.rows_to_label chooses them). With sample_weight they count as {total:.3g} rows; divide "
                 "weights by their mean if only their ratios matter"
             )
-        residuals = [(labels[:, k] - values[:, k])[known] for values in predictions.values()]
-        weights[known, k] = np.max([weigh_labels(r, counts[known]) for r in residuals], axis=0)
+        weights[known, k] = weigh_labels((labels - prediction)[known, k], counts[known])
     return weights
 
 
@@ -355,7 +356,7 @@ def fit_outputs(
     a linear model of the features is linear (``Drift.linear_weights``). By default, labels are checked and weighed.
     """
     if weights is None:
-        weights = weigh_known({"": prediction}, labels, counts)
+        weights = weigh_known(prediction, labels, counts)
         _warn_of_labels(prediction, labels, weights)
     drifts: list[Drift | None] = [None] * labels.shape[1]
     reports: list[TargetDrift | None] = [None] * labels.shape[1]
