@@ -218,12 +218,27 @@ def test_a_hopeless_candidate_does_not_make_a_wrong_label_count(error, size):
             assert both.chosen_ == "good"
             assert both.candidates_["good"].weight > 0.99
             assert both.drift_.label_weights == alone.drift_.label_weights
+            assert both.candidates_["good"].standard_error < 0.3 * both.candidates_["good"].rmse  # 0.24 on average
             np.testing.assert_allclose(both.predict(Z), alone.predict(Z), atol=0.02)
 
 
 def warns_of_row_4(model, Z, labels):
     with pytest.warns(SparWarning, match="row 4"):
         return TargetCorrection(model).fit(Z, labels)
+
+
+def test_candidates_that_predict_all_labels_keep_their_prior_weights(shifted):
+    _, Z, y = shifted
+    exact = {"a": Scaled(1.0), "b": Scaled(1.0), "c": Scaled(1.0), "d": Scaled(2.0)}
+    with pytest.warns(SparWarning, match="equal to the predictions"):
+        fixed = TargetCorrection(exact).fit(Z, hide(Z[:, 0], 10))
+    assert [one.weight for one in fixed.candidates_.values()] == pytest.approx([0.5, 0.25, 0.25, 0.0])
+    both = {name: Scaled(model.factor, outputs=2) for name, model in exact.items()}
+    both["b"] = type("Second", (), {"predict": lambda self, Z: Z[:, [0, 0]] * [1.0, 3.0]})()
+    labels = np.column_stack([hide(Z[:, 0], 10), hide(3.0 * Z[:, 0] + 0.1 * y, 10)])
+    with pytest.warns(SparWarning, match="equal to the predictions"):
+        fixed = TargetCorrection(both).fit(Z, labels)  # the second output decides
+    assert fixed.candidates_["b"].weight > 0.9
 
 
 def test_candidates_that_disagree_in_shape_change_nothing(shifted):

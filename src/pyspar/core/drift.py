@@ -210,8 +210,8 @@ def fit_drift(
     for square in ("covariance", "outside_variance", "noise2"):
         average[square] *= unit**2
     drift = Drift(
-        at, directions, **average, n_labels=float(counts.sum()), degrees=float(counts @ label_weights), label_weights=label_weights,
-        kurtosis=kurtosis, moment=np.empty(0), outside_moment=0.0, rows=0.0,
+        at, directions, **average, n_labels=float(counts.sum()), degrees=float(counts @ label_weights),
+        label_weights=label_weights, kurtosis=kurtosis, moment=np.empty(0), outside_moment=0.0, rows=0.0,
         supported=_support(moves * unit, residual * unit, counts) if smooth else (-np.inf, np.inf),
         labels=(float(labels.min()), float(labels.max())) if smooth else (-np.inf, np.inf),
     )  # fmt: skip

@@ -79,7 +79,7 @@ class LabelForecast(Forecast):
 
 @dataclass(frozen=True)
 class Candidate:
-    """How well a candidate agrees with the labels."""
+    """How well a candidate agrees with the labels. A label far from the others has less weight."""
 
     rmse: float  # on the labels before the correction; with several outputs, relative to that of the first candidate
     standard_error: float
@@ -201,7 +201,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         shares = np.exp(log_shares - log_shares.max())
         shares[shares < MIN_SHARE * shares.sum()] = 0.0
         weight, best = dict(zip(models, (shares / shares.sum()).tolist())), [*models][int(np.argmax(shares))]
-        candidates, new.chosen_ = _compare(predictions, labels, counts[:, None] * weights[best])
+        candidates, new.chosen_ = _compare(predictions, labels, counts, weights[best])
         _warn_of_labels(predictions[best], labels, weights[best])
         new.model_, new.features_, _ = fits[new.chosen_]
         new.drift_ = reports[new.chosen_][0] if new._y_ndim == 1 else reports[new.chosen_]
@@ -325,9 +325,13 @@ def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
             )
 
 
-def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
+def _compare(
+    predictions: dict[str, Array], labels: Array, counts: Array, weights: Array
+) -> tuple[dict[str, Candidate], str]:
     """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``)."""
+    weights, squared = counts[:, None] * weights, counts[:, None] * np.square(weights)
     first, total = next(iter(predictions)), float(weights.sum())
+    effective = total**2 / float(squared.sum())  # the number of labels
     squares = {name: np.where(weights > 0.0, np.square(labels - values), 0.0) for name, values in predictions.items()}
     if labels.shape[1] > 1:
         unit = (weights * squares[first]).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
@@ -335,8 +339,8 @@ def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tu
 
     def mean_and_error(values: Array) -> tuple[float, float]:
         mean = float((weights * values).sum() / total)
-        variance = float((weights * np.square(values - mean)).sum() / max(total - 1.0, 1e-300))
-        return mean, float(np.sqrt(variance / total))
+        variance = float((squared * np.square(values - mean)).sum()) / total**2
+        return mean, float(np.sqrt(variance * effective / max(effective - 1.0, 1e-300)))
 
     found, better = {}, []
     for name, values in squares.items():
