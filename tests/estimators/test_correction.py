@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
@@ -11,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, inspect, rows_to_label
 
@@ -111,6 +112,41 @@ def test_a_weight_is_the_same_as_copies_also_with_a_wrong_label():
         copied = TargetCorrection(model).fit(Z[copies], y[copies]).predict(Z)
     np.testing.assert_allclose(weighted, copied, rtol=1e-9)
     assert np.abs(weighted - Z[:, 0]).max() < 10.0
+
+
+class FillsZeros(RegressorMixin, BaseEstimator):
+    """A model that accepts missing values and sparse matrices."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.nan_to_num(X.toarray() if hasattr(X, "toarray") else np.asarray(X))[:, 0]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@pytest.mark.parametrize("form", ["frame", "array", "pipeline", "sparse"])
+def test_a_weight_is_the_same_as_copies_also_with_missing_features(form):
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.normal(size=60), rng.exponential(size=60), np.full(60, np.nan)])
+    Z[rng.random(60) < 0.4, 1] = np.nan
+    y = hide(Z[:, 0] + np.nan_to_num(Z[:, 1]) + 0.1 * rng.normal(size=60), 25)
+    weight = rng.integers(1, 4, 60).astype(float)
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    Z = pd.DataFrame(Z, columns=list("abc")) if form == "frame" else Z
+    steps = {"pipeline": [FunctionTransformer()], "sparse": [FunctionTransformer(csr_array)]}.get(form, [])
+    model = make_pipeline(*steps, FillsZeros()).fit(Z, y) if steps else FillsZeros()
+    weighted = TargetCorrection(model).fit(Z, y, sample_weight=weight)
+    copied = TargetCorrection(model).fit(Z.iloc[copies] if form == "frame" else Z[copies], y[copies])
+    np.testing.assert_allclose(weighted.predict(Z), copied.predict(Z), rtol=1e-9, atol=1e-9)
+    assert weighted.expected_rmse().rmse == pytest.approx(copied.expected_rmse().rmse, rel=1e-9)
 
 
 def test_labels_of_some_outputs_only(shifted):
@@ -253,6 +289,31 @@ def test_candidates_that_disagree_in_shape_change_nothing(shifted):
         TargetCorrection({}).fit(Z, y)
     with pytest.raises(NotFittedError):
         TargetCorrection({"trained": model, "new": LinearRegression()}).fit(Z, y)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (Scaled(np.nan), ValueError),
+        (type("Short", (), {"predict": lambda self, Z: Z[1:, 0]})(), ValueError),
+        (LinearRegression(), NotFittedError),
+        (LinearRegression, TypeError),
+        (None, TypeError),
+        (LogisticRegression(), TypeError),
+    ],
+    ids=["nan", "short", "unfitted", "class", "none", "classifier"],
+)
+def test_a_candidate_that_fails_is_named(shifted, bad, error):
+    model, Z, y = shifted
+    with pytest.raises(error, match=r"model\['second'\]"):
+        TargetCorrection({"first": model, "second": bad}).fit(Z, hide(y, 10))
+
+
+def test_an_error_of_a_candidate_has_a_note_with_its_name(shifted):
+    model, Z, y = shifted
+    with pytest.raises(ValueError, match="2 features") as error:
+        TargetCorrection({"first": model, "second": LinearRegression().fit(Z[:, :2], y)}).fit(Z, hide(y, 10))
+    assert error.value.__notes__ == ["raised by model['second'].predict"]
 
 
 def test_constant_labels_cause_a_warning(shifted):
@@ -419,6 +480,10 @@ def test_labels_with_another_index_than_the_rows_are_refused(use):
         use(model, Z, y[:20].set_axis([0, *range(2, 21)]))
     with pytest.raises(ValueError, match="row 0: 0 and 59"):  # the default index, in another order
         use(model, rows, y[::-1])
+    with pytest.raises(ValueError, match="row 0: 0 and 1"):  # moved by one
+        use(model, rows, y.set_axis(range(1, 61)))
+    with pytest.raises(ValueError, match="row 0: 1 and 0"):
+        use(model, rows.set_axis(range(1, 61)), y)
     for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
         use(model, Z, labels)
 

@@ -2,7 +2,6 @@
 
 The residuals of the labelled rows determine a drift for each candidate and output (``fit_drift`` of
 :mod:`pyspar.core.drift`). A prediction is that of the model plus the drift, averaged over candidates by their evidence.
-:mod:`pyspar.estimators.labels` reads labels, predictions and features.
 """
 
 from __future__ import annotations
@@ -182,27 +181,27 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
-        predictions = {name: read_predictions(model, rows, len(rows)) for name, model in models.items()}
+        owner = ("model[{!r}]" if isinstance(self.model, dict) else "{}").format  # in messages
+        predictions = {name: read_predictions(one, rows, len(rows), owner=owner(name)) for name, one in models.items()}
         outputs = {name: values.shape[1] for name, values in predictions.items()}
         if set(outputs.values()) != {labels.shape[1]}:
             raise ValueError(f"y must have one column for each output, got {labels.shape[1]} for outputs {outputs}")
         weights = {name: weigh_known(values, labels, counts) for name, values in predictions.items()}
         fits, reports = {}, {}
         for name, model in models.items():
-            transformer = fit_features(self.features, model, rows)
-            features = compute_features(transformer, rows)
-            fitted = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights[name])
-            fits[name], reports[name] = (model, transformer, fitted[0]), fitted[1]
+            transformer = fit_features(self.features, model, rows, counts)
+            about = compute_features(transformer, rows), predictions[name], labels, counts
+            drifts, reports[name] = fit_outputs(*about, self.smooth, weights[name])
+            fits[name] = model, transformer, drifts
         evidence = np.array([[drift.log_evidence for drift in fit[2] if drift is not None] for fit in fits.values()])
-        n_exact = np.isinf(evidence).sum(axis=1)  # the outputs whose labels are all predicted
-        log_shares = np.where(np.isinf(evidence), 0.0, evidence).sum(axis=1)
-        log_shares = np.where(n_exact == n_exact.max(), log_shares, -np.inf)
-        log_shares[0] += np.log(2.0)
+        exact = np.isinf(evidence)  # the outputs whose labels are all predicted; their number comes first
+        log_shares = np.where(exact, 0.0, evidence).sum(axis=1) + np.log([2.0] + [1.0] * (len(models) - 1))
+        log_shares[exact.sum(axis=1) < exact.sum(axis=1).max()] = -np.inf
         shares = np.exp(log_shares - log_shares.max())
         shares[shares < MIN_SHARE * shares.sum()] = 0.0
         weight, best = dict(zip(models, (shares / shares.sum()).tolist())), [*models][int(np.argmax(shares))]
         candidates, new.chosen_ = _compare(predictions, labels, counts, weights[best])
-        _warn_of_labels(predictions[best], labels, weights[best])
+        warn_of_labels(predictions[best], labels, weights[best])
         new.model_, new.features_, _ = fits[new.chosen_]
         new.drift_ = reports[new.chosen_][0] if new._y_ndim == 1 else reports[new.chosen_]
         new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
@@ -308,8 +307,8 @@ def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
     return weights
 
 
-def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
-    """Warn of labels that are equal to each other or to the predictions, and of one without weight."""
+def warn_of_labels(prediction: Array, labels: Array, weights: Array, limit: float = MIN_WEIGHT) -> None:
+    """Warn of labels that are equal to each other or to the predictions, and of one with a weight below a limit."""
     for k in np.flatnonzero(np.isfinite(labels).any(axis=0)):
         rows = np.flatnonzero(np.isfinite(labels[:, k]))
         y, before, weight = labels[rows, k], prediction[rows, k], weights[rows, k]
@@ -318,16 +317,14 @@ def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
         if np.ptp(y) == 0.0:
             value = f"{y[0]:g}; the correction moves the predictions towards this value"
             warn(f"all {len(y)} labels are {value}; check whether it stands for a missing label")
-        if weight[far := int(np.argmin(weight))] < MIN_WEIGHT:
+        if weight[far := int(np.argmin(weight))] < limit:
             warn(
                 f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is very far from the others and "
                 f"counts as {format_percent(weight[far])} of a label; check it"
             )
 
 
-def _compare(
-    predictions: dict[str, Array], labels: Array, counts: Array, weights: Array
-) -> tuple[dict[str, Candidate], str]:
+def _compare(predictions: Any, labels: Array, counts: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
     """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``)."""
     weights, squared = counts[:, None] * weights, counts[:, None] * np.square(weights)
     first, total = next(iter(predictions)), float(weights.sum())
@@ -356,12 +353,11 @@ def fit_outputs(
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
     """Return the drift of each output and its description, None for an output without labels.
 
-    The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
-    a linear model of the features is linear (``Drift.linear_weights``). By default, labels are checked and weighed.
+    The arguments have a row per row of the target. Unknown labels are NaN. By default, labels are checked and weighed.
     """
     if weights is None:
         weights = weigh_known(prediction, labels, counts)
-        _warn_of_labels(prediction, labels, weights)
+        warn_of_labels(prediction, labels, weights)
     drifts: list[Drift | None] = [None] * labels.shape[1]
     reports: list[TargetDrift | None] = [None] * labels.shape[1]
     for k, known in enumerate(np.isfinite(labels).T):
