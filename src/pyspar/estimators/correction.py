@@ -319,7 +319,7 @@ def warn_of_labels(prediction: Array, labels: Array, weights: Array, limit: floa
             warn(f"all {len(y)} labels are {value}; check whether it stands for a missing label")
         if weight[far := int(np.argmin(weight))] < limit:
             warn(
-                f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is very far from the others and "
+                f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is far from the others and "
                 f"counts as {format_percent(weight[far])} of a label; check it"
             )
 
