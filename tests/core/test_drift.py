@@ -209,6 +209,29 @@ def test_labels_that_agree_are_a_drift_and_two_wrong_ones_are_not():
     assert (weights[100:] < 0.3).all()
 
 
+def test_the_evidence_of_a_wrong_label_is_continuous_and_falls_with_the_square_of_its_distance():
+    Z, f, y = make_rows(10)
+    y[4] += 3.0
+    distances = np.geomspace(1.0, 1e6, 400)
+    fits = [fit(Z, f, y + distance * (np.arange(10) == 4)) for distance in distances]
+    evidence = np.array([drift.log_evidence for drift in fits])
+    is_far = np.array([drift.label_weights[4] < 1.0 for drift in fits])
+    assert not is_far[0]
+    assert is_far[-1]
+    first = int(np.argmax(is_far))
+    assert is_far[first:].all()
+    steps = np.diff(evidence)
+    assert np.abs(steps[first - 2 : first + 2]).max() < 0.25  # a step multiplies the distance by 1.035
+    assert (steps[first:] < 0.0).all()
+    assert evidence[-101] - evidence[-1] == pytest.approx(2.0 * np.log(distances[-1] / distances[-101]), rel=1e-3)
+    copied = fit(Z, f, y + 50.0 * (np.arange(10) == 4), counts=np.where(np.arange(10) == 4, 2.0, 1.0))
+    order = [*range(10), 4]
+    rows = fit_drift(
+        Z[order], f[order], (y + 50.0 * (np.arange(10) == 4))[order], target_features=Z, target_prediction=f,
+    )  # fmt: skip
+    assert copied.log_evidence == pytest.approx(rows.log_evidence)
+
+
 def test_normal_labels_have_full_weight_except_for_one_set_in_a_thousand():
     rng = np.random.default_rng(0)
     for n in (4, 10, 40):

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
@@ -11,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, inspect, rows_to_label
 
@@ -113,6 +114,41 @@ def test_a_weight_is_the_same_as_copies_also_with_a_wrong_label():
     assert np.abs(weighted - Z[:, 0]).max() < 10.0
 
 
+class FillsZeros(RegressorMixin, BaseEstimator):
+    """A model that accepts missing values and sparse matrices."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.nan_to_num(X.toarray() if hasattr(X, "toarray") else np.asarray(X))[:, 0]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@pytest.mark.parametrize("form", ["frame", "array", "pipeline", "sparse"])
+def test_a_weight_is_the_same_as_copies_also_with_missing_features(form):
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.normal(size=60), rng.exponential(size=60), np.full(60, np.nan)])
+    Z[rng.random(60) < 0.4, 1] = np.nan
+    y = hide(Z[:, 0] + np.nan_to_num(Z[:, 1]) + 0.1 * rng.normal(size=60), 25)
+    weight = rng.integers(1, 4, 60).astype(float)
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    Z = pd.DataFrame(Z, columns=list("abc")) if form == "frame" else Z
+    steps = {"pipeline": [FunctionTransformer()], "sparse": [FunctionTransformer(csr_array)]}.get(form, [])
+    model = make_pipeline(*steps, FillsZeros()).fit(Z, y) if steps else FillsZeros()
+    weighted = TargetCorrection(model).fit(Z, y, sample_weight=weight)
+    copied = TargetCorrection(model).fit(Z.iloc[copies] if form == "frame" else Z[copies], y[copies])
+    np.testing.assert_allclose(weighted.predict(Z), copied.predict(Z), rtol=1e-9, atol=1e-9)
+    assert weighted.expected_rmse().rmse == pytest.approx(copied.expected_rmse().rmse, rel=1e-9)
+
+
 def test_labels_of_some_outputs_only(shifted):
     model, Z, y = shifted
     both = LinearRegression().fit(Z, np.column_stack([model.predict(Z), -3.0 * model.predict(Z)]))
@@ -193,6 +229,54 @@ def test_candidates_are_averaged_by_their_evidence():
     assert fixed.expected_rmse().interval95[0] < fixed.expected_rmse().interval80[0] < error
 
 
+class Wave:
+    """A linear model plus a wave of the first column."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def predict(self, Z):
+        return Z @ [1.0, 2.0, -1.0] + self.size * np.sin(7.0 * Z[:, 0])
+
+
+@pytest.mark.parametrize("error", [10.0, 60.0, 300.0, 1e4])
+@pytest.mark.parametrize("size", [5.0, 20.0])
+def test_a_hopeless_candidate_does_not_make_a_wrong_label_count(error, size):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(200, 3))
+        y = Z @ [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=200)
+        labels = hide(y, 10)
+        labels[4] += error
+        alone = TargetCorrection(Wave(0.0)).fit(Z, labels) if error < 50.0 else warns_of_row_4(Wave(0.0), Z, labels)
+        for models in ({"good": Wave(0.0), "bad": Wave(size)}, {"bad": Wave(size), "good": Wave(0.0)}):
+            both = TargetCorrection(models).fit(Z, labels) if error < 50.0 else warns_of_row_4(models, Z, labels)
+            assert both.chosen_ == "good"
+            assert both.candidates_["good"].weight > 0.99
+            assert both.drift_.label_weights == alone.drift_.label_weights
+            assert both.candidates_["good"].standard_error < 0.3 * both.candidates_["good"].rmse  # 0.24 on average
+            np.testing.assert_allclose(both.predict(Z), alone.predict(Z), atol=0.02)
+
+
+def warns_of_row_4(model, Z, labels):
+    with pytest.warns(SparWarning, match="row 4"):
+        return TargetCorrection(model).fit(Z, labels)
+
+
+def test_candidates_that_predict_all_labels_keep_their_prior_weights(shifted):
+    _, Z, y = shifted
+    exact = {"a": Scaled(1.0), "b": Scaled(1.0), "c": Scaled(1.0), "d": Scaled(2.0)}
+    with pytest.warns(SparWarning, match="equal to the predictions"):
+        fixed = TargetCorrection(exact).fit(Z, hide(Z[:, 0], 10))
+    assert [one.weight for one in fixed.candidates_.values()] == pytest.approx([0.5, 0.25, 0.25, 0.0])
+    both = {name: Scaled(model.factor, outputs=2) for name, model in exact.items()}
+    both["b"] = type("Second", (), {"predict": lambda self, Z: Z[:, [0, 0]] * [1.0, 3.0]})()
+    labels = np.column_stack([hide(Z[:, 0], 10), hide(3.0 * Z[:, 0] + 0.1 * y, 10)])
+    with pytest.warns(SparWarning, match="equal to the predictions"):
+        fixed = TargetCorrection(both).fit(Z, labels)  # the second output decides
+    assert fixed.candidates_["b"].weight > 0.9
+
+
 def test_candidates_that_disagree_in_shape_change_nothing(shifted):
     model, Z, y = shifted
     fixed = TargetCorrection(model).fit(Z, hide(y, 10))
@@ -205,6 +289,31 @@ def test_candidates_that_disagree_in_shape_change_nothing(shifted):
         TargetCorrection({}).fit(Z, y)
     with pytest.raises(NotFittedError):
         TargetCorrection({"trained": model, "new": LinearRegression()}).fit(Z, y)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (Scaled(np.nan), ValueError),
+        (type("Short", (), {"predict": lambda self, Z: Z[1:, 0]})(), ValueError),
+        (LinearRegression(), NotFittedError),
+        (LinearRegression, TypeError),
+        (None, TypeError),
+        (LogisticRegression(), TypeError),
+    ],
+    ids=["nan", "short", "unfitted", "class", "none", "classifier"],
+)
+def test_a_candidate_that_fails_is_named(shifted, bad, error):
+    model, Z, y = shifted
+    with pytest.raises(error, match=r"model\['second'\]"):
+        TargetCorrection({"first": model, "second": bad}).fit(Z, hide(y, 10))
+
+
+def test_an_error_of_a_candidate_has_a_note_with_its_name(shifted):
+    model, Z, y = shifted
+    with pytest.raises(ValueError, match="2 features") as error:
+        TargetCorrection({"first": model, "second": LinearRegression().fit(Z[:, :2], y)}).fit(Z, hide(y, 10))
+    assert error.value.__notes__ == ["raised by model['second'].predict"]
 
 
 def test_constant_labels_cause_a_warning(shifted):
@@ -371,6 +480,10 @@ def test_labels_with_another_index_than_the_rows_are_refused(use):
         use(model, Z, y[:20].set_axis([0, *range(2, 21)]))
     with pytest.raises(ValueError, match="row 0: 0 and 59"):  # the default index, in another order
         use(model, rows, y[::-1])
+    with pytest.raises(ValueError, match="row 0: 0 and 1"):  # moved by one
+        use(model, rows, y.set_axis(range(1, 61)))
+    with pytest.raises(ValueError, match="row 0: 1 and 0"):
+        use(model, rows.set_axis(range(1, 61)), y)
     for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
         use(model, Z, labels)
 

@@ -258,3 +258,45 @@ def test_adapting_is_not_advised_if_it_changes_nothing(regressor):
     (output,) = inspect(regressor().fit(X, np.ones(len(X))), 3.0 * Z).outputs
     assert output.recommended.endswith("as fitted")
     assert "adapt the model" not in output.advice_text
+
+
+@pytest.mark.parametrize("error", [10.0, 1000.0])
+def test_one_wrong_label_of_ten_is_named_and_decides_nothing(error):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 4)), rng.normal(size=(200, 4))
+    y, truth = (rows @ [1.0, 2.0, 0.0, -1.0] + 0.5 * rng.normal(size=len(rows)) for rows in (X, Z))
+    labels = np.where(np.arange(200) < 10, truth, np.nan)
+    labels[3] += error
+    report = inspect(BayesSpARRegressor().fit(X, y), Z, y=labels)
+    output = report.outputs[0]
+    assert report.outcome == "no-shift"
+    assert output.n_labels == 10
+    assert (
+        output.correction.rmse_uncorrected / 1.5 < output.forecast.measured < 1.5 * output.correction.rmse_uncorrected
+    )
+    text = next(finding.text for finding in report.findings if finding.code == "SPAR023")
+    assert "row 3" in text
+    assert f"{labels[3]:g}" in text
+    labels[10:] = truth[10:]  # the RMSE of all rows is measured, not estimated
+    everything = inspect(BayesSpARRegressor().fit(X, y), Z, y=labels).outputs[0]
+    assert everything.forecast.measured > 0.9 * error / np.sqrt(200.0)
+
+
+def test_ten_equal_labels_are_a_finding():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    model = LinearRegression().fit(X, X[:, 0] + rng.normal(size=60))
+    labels = np.where(np.arange(40) < 10, 7.0, np.nan)
+    report = inspect(model, Z, source=(X, X[:, 0]), y=labels)
+    assert [f.severity for f in report.findings if f.code == "SPAR023" and "all 10 labels are 7" in f.text] == [
+        "warning"
+    ]
+
+
+@pytest.mark.parametrize(("n", "words"), [(8, "label 2 more target rows"), (9, "label 1 more target row (")])
+def test_the_number_of_missing_labels_is_grammatical(n, words):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 4)), rng.normal(size=(200, 4))
+    labels = np.where(np.arange(200) < n, Z[:, 0] + rng.normal(size=200), np.nan)
+    report = inspect(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=300)), Z, y=labels)
+    assert words in report.outputs[0].advice_text

@@ -104,7 +104,7 @@ class Drift:
     degrees: float  # of freedom: the number of labels, by their counts and weights
     probability: Array  # that there is a drift, and that offset, slope and function are not zero
     label_weights: Array  # of the labelled rows, 1 unless a label is too far from the others
-    log_evidence: float  # the logarithm of the evidence of all models together; infinite if all residuals are zero
+    log_evidence: float  # the logarithm of the robust evidence of all models; infinite if all residuals are zero
     kurtosis: float  # of the labels about the corrected model, at least ``MIN_KURTOSIS``
     moment: Array  # the mean over the target of h h', for h = (1, q, features along the directions)
     outside_moment: float  # the mean over the target of the variance outside the directions
@@ -182,7 +182,10 @@ def fit_drift(
     """Return the posterior of the drift, given features, predictions and labels of the labelled rows.
 
     A count of 2 stands for two equal rows. With ``smooth`` the drift may be any smooth function of the features; by
-    default it is linear. The evidence of different predictions can be compared if ``label_weights`` are the same.
+    default it is linear. Labels far from the others have less weight.
+
+    The evidence of different predictions of the same labels can be compared. It counts every label: one of weight w is
+    moved to the critical distance c of ``weigh_labels``, and beyond it the density falls as (c / t)^2 = sqrt(w).
     """
     counts = np.ones(len(labels)) if counts is None else counts
     target_counts = np.ones(len(target_prediction)) if target_counts is None else target_counts
@@ -193,28 +196,35 @@ def fit_drift(
     unit = float(np.abs(residual).max()) or 1.0
     residual = residual / unit
     label_weights = weigh_labels(residual, counts) if label_weights is None else label_weights
-    total = float(counts @ label_weights)
-    precision = np.sqrt(counts * label_weights)
-    # Outside the directions in which the labelled rows vary, the drift keeps its prior: mean zero, variance delta s^2.
-    _, lam, transposed = np.linalg.svd(rows * precision[:, None], full_matrices=False)
-    directions = transposed[lam > 1e-7 * lam.max(initial=0.0)].T
-    along = rows @ directions
-    average = _average(along * precision[:, None], line * precision[:, None], residual * precision, total)
-    moves = np.hstack([line, along]) @ average["mean"]
+    directions, average = _posterior(rows, line, residual, counts * label_weights)
+    if (label_weights < 1.0).any():
+        centre = np.average(residual, weights=counts * label_weights)
+        nearer = centre + (residual - centre) * label_weights**0.25
+        average["log_evidence"] = _posterior(rows, line, nearer, counts)[1]["log_evidence"]
+    average["log_evidence"] += 0.5 * float(counts @ np.log(label_weights)) - float(counts.sum() * np.log(unit))
+    moves = np.hstack([line, rows @ directions]) @ average["mean"]
     left = np.sqrt(label_weights) * (residual - moves)
     left2 = np.where(np.abs(left) > _NO_SPREAD, np.square(left), 0.0)
     kurtosis = max(MIN_KURTOSIS, counts.sum() * (counts @ left2**2) / ((counts @ left2) ** 2 or 1.0))
     average["mean"] *= unit
     for square in ("covariance", "outside_variance", "noise2"):
         average[square] *= unit**2
-    average["log_evidence"] -= total * float(np.log(unit))
     drift = Drift(
-        at, directions, **average, n_labels=float(counts.sum()), degrees=total, label_weights=label_weights,
-        kurtosis=kurtosis, moment=np.empty(0), outside_moment=0.0, rows=0.0,
+        at, directions, **average, n_labels=float(counts.sum()), degrees=float(counts @ label_weights),
+        label_weights=label_weights, kurtosis=kurtosis, moment=np.empty(0), outside_moment=0.0, rows=0.0,
         supported=_support(moves * unit, residual * unit, counts) if smooth else (-np.inf, np.inf),
         labels=(float(labels.min()), float(labels.max())) if smooth else (-np.inf, np.inf),
     )  # fmt: skip
     return drift.on(target_features, target_prediction, target_counts)
+
+
+def _posterior(rows: Array, line: Array, residual: Array, counts: Array) -> tuple[Array, dict[str, Any]]:
+    """Return the directions in which the labelled rows vary, and the fields of ``Drift`` that ``_average`` returns."""
+    root = np.sqrt(counts)[:, None]
+    # Outside the directions in which the labelled rows vary, the drift keeps its prior: mean zero, variance delta s^2.
+    _, lam, transposed = np.linalg.svd(rows * root, full_matrices=False)
+    directions = transposed[lam > 1e-7 * lam.max(initial=0.0)].T
+    return directions, _average(rows @ directions * root, line * root, residual * root[:, 0], float(counts.sum()))
 
 
 def _support(moves: Array, residual: Array, counts: Array) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 The residuals of the labelled rows determine a drift for each candidate and output (``fit_drift`` of
 :mod:`pyspar.core.drift`). A prediction is that of the model plus the drift, averaged over candidates by their evidence.
-:mod:`pyspar.estimators.labels` reads labels, predictions and features.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class LabelForecast(Forecast):
 
 @dataclass(frozen=True)
 class Candidate:
-    """How well a candidate agrees with the labels."""
+    """How well a candidate agrees with the labels. A label far from the others has less weight."""
 
     rmse: float  # on the labels before the correction; with several outputs, relative to that of the first candidate
     standard_error: float
@@ -179,27 +178,29 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
-        predictions = {name: read_predictions(model, rows, len(rows)) for name, model in models.items()}
+        owner = ("model[{!r}]" if isinstance(self.model, dict) else "{}").format  # in messages
+        predictions = {name: read_predictions(one, rows, len(rows), owner=owner(name)) for name, one in models.items()}
         outputs = {name: values.shape[1] for name, values in predictions.items()}
         if set(outputs.values()) != {labels.shape[1]}:
             raise ValueError(f"y must have one column for each output, got {labels.shape[1]} for outputs {outputs}")
-        weights = weigh_known(predictions, labels, counts)
-        candidates, new.chosen_ = _compare(predictions, labels, counts[:, None] * weights)
-        _warn_of_labels(predictions[new.chosen_], labels, weights)
-        fits, evidence = {}, {}
+        weights = {name: weigh_known(values, labels, counts) for name, values in predictions.items()}
+        fits, reports = {}, {}
         for name, model in models.items():
-            transformer = fit_features(self.features, model, rows)
-            features = compute_features(transformer, rows)
-            drifts, reports = fit_outputs(features, predictions[name], labels, counts, self.smooth, weights)
+            transformer = fit_features(self.features, model, rows, counts)
+            about = compute_features(transformer, rows), predictions[name], labels, counts
+            drifts, reports[name] = fit_outputs(*about, self.smooth, weights[name])
             fits[name] = model, transformer, drifts
-            evidence[name] = sum(drift.log_evidence for drift in drifts if drift is not None)
-            if name == new.chosen_:
-                new.model_, new.features_, new.drift_ = model, transformer, reports[0] if new._y_ndim == 1 else reports
-        prior = np.log([2.0] + [1.0] * (len(models) - 1))
-        log_shares = np.minimum(list(evidence.values()), 1e300) + prior  # infinite for an exact model
+        evidence = np.array([[drift.log_evidence for drift in fit[2] if drift is not None] for fit in fits.values()])
+        exact = np.isinf(evidence)  # the outputs whose labels are all predicted; their number comes first
+        log_shares = np.where(exact, 0.0, evidence).sum(axis=1) + np.log([2.0] + [1.0] * (len(models) - 1))
+        log_shares[exact.sum(axis=1) < exact.sum(axis=1).max()] = -np.inf
         shares = np.exp(log_shares - log_shares.max())
         shares[shares < MIN_SHARE * shares.sum()] = 0.0
-        weight = dict(zip(models, (shares / shares.sum()).tolist()))
+        weight, best = dict(zip(models, (shares / shares.sum()).tolist())), [*models][int(np.argmax(shares))]
+        candidates, new.chosen_ = _compare(predictions, labels, counts, weights[best])
+        warn_of_labels(predictions[best], labels, weights[best])
+        new.model_, new.features_, _ = fits[new.chosen_]
+        new.drift_ = reports[new.chosen_][0] if new._y_ndim == 1 else reports[new.chosen_]
         new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
         new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
@@ -289,8 +290,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return tags
 
 
-def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> Array:
-    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from all candidates."""
+def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
+    """Check the number of labels, and return their weights (m, K), below 1 if a label is far from the others."""
     weights, is_known = np.zeros_like(labels), np.isfinite(labels)
     for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
         known = is_known[:, k]
@@ -300,13 +301,12 @@ def weigh_known(predictions: dict[str, Array], labels: Array, counts: Array) -> 
                 f"rows (pyspar.rows_to_label chooses them). With sample_weight they count as {total:.3g} rows; divide "
                 "weights by their mean if only their ratios matter"
             )
-        residuals = [(labels[:, k] - values[:, k])[known] for values in predictions.values()]
-        weights[known, k] = np.max([weigh_labels(r, counts[known]) for r in residuals], axis=0)
+        weights[known, k] = weigh_labels((labels - prediction)[known, k], counts[known])
     return weights
 
 
-def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
-    """Warn of labels that are equal to each other or to the predictions, and of one without weight."""
+def warn_of_labels(prediction: Array, labels: Array, weights: Array, limit: float = MIN_WEIGHT) -> None:
+    """Warn of labels that are equal to each other or to the predictions, and of one with a weight below a limit."""
     for k in np.flatnonzero(np.isfinite(labels).any(axis=0)):
         rows = np.flatnonzero(np.isfinite(labels[:, k]))
         y, before, weight = labels[rows, k], prediction[rows, k], weights[rows, k]
@@ -315,16 +315,18 @@ def _warn_of_labels(prediction: Array, labels: Array, weights: Array) -> None:
         if np.ptp(y) == 0.0:
             value = f"{y[0]:g}; the correction moves the predictions towards this value"
             warn(f"all {len(y)} labels are {value}; check whether it stands for a missing label")
-        if weight[far := int(np.argmin(weight))] < MIN_WEIGHT:
+        if weight[far := int(np.argmin(weight))] < limit:
             warn(
-                f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is very far from the others and "
+                f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is far from the others and "
                 f"counts as {format_percent(weight[far])} of a label; check it"
             )
 
 
-def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
+def _compare(predictions: Any, labels: Array, counts: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
     """Return the errors of the candidates on the labels, and the name of the chosen one (``chosen_``)."""
+    weights, squared = counts[:, None] * weights, counts[:, None] * np.square(weights)
     first, total = next(iter(predictions)), float(weights.sum())
+    effective = total**2 / float(squared.sum())  # the number of labels
     squares = {name: np.where(weights > 0.0, np.square(labels - values), 0.0) for name, values in predictions.items()}
     if labels.shape[1] > 1:
         unit = (weights * squares[first]).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
@@ -332,8 +334,8 @@ def _compare(predictions: dict[str, Array], labels: Array, weights: Array) -> tu
 
     def mean_and_error(values: Array) -> tuple[float, float]:
         mean = float((weights * values).sum() / total)
-        variance = float((weights * np.square(values - mean)).sum() / max(total - 1.0, 1e-300))
-        return mean, float(np.sqrt(variance / total))
+        variance = float((squared * np.square(values - mean)).sum()) / total**2
+        return mean, float(np.sqrt(variance * effective / max(effective - 1.0, 1e-300)))
 
     found, better = {}, []
     for name, values in squares.items():
@@ -349,12 +351,11 @@ def fit_outputs(
 ) -> tuple[list[Drift | None], list[TargetDrift | None]]:
     """Return the drift of each output and its description, None for an output without labels.
 
-    The arguments have a row for each row of the target, and unknown labels are NaN. With ``smooth=False`` the drift of
-    a linear model of the features is linear (``Drift.linear_weights``). By default, labels are checked and weighed.
+    The arguments have a row per row of the target. Unknown labels are NaN. By default, labels are checked and weighed.
     """
     if weights is None:
-        weights = weigh_known({"": prediction}, labels, counts)
-        _warn_of_labels(prediction, labels, weights)
+        weights = weigh_known(prediction, labels, counts)
+        warn_of_labels(prediction, labels, weights)
     drifts: list[Drift | None] = [None] * labels.shape[1]
     reports: list[TargetDrift | None] = [None] * labels.shape[1]
     for k, known in enumerate(np.isfinite(labels).T):

@@ -144,15 +144,12 @@ def _fill_unknown(y: Mapping[Any, Any], rows: int, name: str) -> Array:
 
 
 def check_index(Z: Any, y: Any) -> None:
-    """Raise ValueError if rows and labels have a pandas index and disagree.
-
-    The index 0, 1, ... agrees with every other index that is not a permutation of it.
-    """
+    """Raise ValueError for different pandas indexes, unless one of them is 0, 1, ... and they have no common entry."""
     index: Any = getattr(Z, "index", None)
     own: Any = getattr(y, "index", None)
     if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
         return
-    if set(index) != set(own) and any(list(labels) == list(range(len(labels))) for labels in (index, own)):
+    if set(index).isdisjoint(own) and any(list(labels) == list(range(len(labels))) for labels in (index, own)):
         return
     difference = next((f"row {i}: {a!r} and {b!r}" for i, (a, b) in enumerate(zip(index, own)) if a != b), "lengths")
     raise ValueError(
@@ -161,15 +158,15 @@ def check_index(Z: Any, y: Any) -> None:
     )
 
 
-def check_model(model: Any) -> None:
+def check_model(model: Any, owner: str = "model") -> None:
     """Raise an error for a model that has no ``predict``, is a classifier or is not fitted."""
     if isinstance(model, type) or not (hasattr(model, "predict") or _is_network(model)):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError(f"model must be a fitted regressor with predict, got {got}; fit one first")
+        raise TypeError(f"{owner} must be a fitted regressor with predict, got {got}; fit one first")
     if isinstance(model, BaseEstimator) and is_classifier(model):
-        raise TypeError(f"model must be a regressor, got the classifier {name_regressor(model)}")
+        raise TypeError(f"{owner} must be a regressor, got the classifier {name_regressor(model)}")
     if isinstance(model, BaseEstimator) and hasattr(model, "fit"):
-        check_is_fitted(model)
+        check_is_fitted(model, msg=f"{owner} is not fitted, got a %(name)s; call its fit first")
 
 
 def _is_network(model: Any) -> bool:
@@ -177,13 +174,17 @@ def _is_network(model: Any) -> bool:
     return not hasattr(model, "predict") and hasattr(model, "state_dict") and callable(model)
 
 
-def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None) -> Array:
-    """Return the model's predictions of shape (rows, K). An array counts as the predictions themselves."""
+def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None, owner: str = "model") -> Array:
+    """Return the predictions (rows, K) of a model, named ``owner`` in messages, or of an array of predictions."""
     if hasattr(model, "shape") and not hasattr(model, "predict"):
         name, values = "the predictions", model
     else:
-        check_model(model)
-        name, values = "model.predict", _run_network(model, Z) if _is_network(model) else model.predict(Z)
+        check_model(model, owner)
+        try:
+            name, values = f"{owner}.predict", _run_network(model, Z) if _is_network(model) else model.predict(Z)
+        except Exception as error:
+            error.add_note(f"raised by {owner}.predict")
+            raise
     try:
         values = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
         prediction = np.atleast_1d(check_array(values, **READ_OPTIONS))
@@ -225,13 +226,13 @@ def is_frame(Z: Any) -> bool:
     return hasattr(Z, "columns") and hasattr(Z, "dtypes")
 
 
-def fit_features(features: Any, model: Any, rows: Any) -> Any:
+def fit_features(features: Any, model: Any, rows: Any, counts: Any = None) -> Any:
     """Return the fitted transformer of the features; ``features`` is the parameter of ``TargetCorrection``."""
     steps: Any = split_model(model)[0]
     if features is None and steps is None:
-        return _encode_columns(rows).fit(rows)
+        return _encode_columns(rows).fit(rows, counts)
     if features is None:  # the regressor may accept NaN, for example boosting
-        impute = SimpleImputer(keep_empty_features=True).fit(steps.transform(rows))
+        impute = MeanImputer(keep_empty_features=True).fit(steps.transform(rows), counts)
         return Pipeline([("steps", steps), ("impute", impute)])
     try:
         check_is_fitted(features)
@@ -250,6 +251,17 @@ def compute_features(transformer: Any, Z: Any) -> Array:
         raise ValueError("features must be finite, got NaN or infinity; impute them with the parameter features")
     refuse_large("the features", features)
     return features
+
+
+class MeanImputer(SimpleImputer):  # type: ignore[misc]  # sklearn is untyped
+    """Replace missing numbers by the means of the columns. ``y`` are counts of rows, which a pipeline passes on."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        super().fit(X)
+        if y is not None and np.ptp(y) > 0.0:
+            X = check_array(X.toarray() if hasattr(X, "toarray") else X, dtype=float, ensure_all_finite="allow-nan")
+            self.statistics_ = np.ma.filled(np.ma.average(np.ma.masked_invalid(X), axis=0, weights=y), 0.0)
+        return self
 
 
 class TextColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -271,7 +283,7 @@ def flatten_rows(Z: Any) -> Any:
 
 def _encode_columns(Z: Any) -> Any:
     """Return the unfitted encoding of the rows' own columns."""
-    numbers = SimpleImputer(keep_empty_features=True)
+    numbers = MeanImputer(keep_empty_features=True)
     if not is_frame(Z):
         return numbers if Z.ndim == 2 else Pipeline([("flat", FunctionTransformer(flatten_rows)), ("numbers", numbers)])
     if hasattr(Z, "select_dtypes"):

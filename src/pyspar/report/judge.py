@@ -2,6 +2,7 @@
 
 Labels overrule forecasts. If every target row is labelled, the smaller measured error decides. Otherwise two models are
 compared by the paired differences of their squared errors on the same rows, because both share the noise of the labels.
+A label far from the others then counts less (``weigh_labels``), and a finding names it.
 No advice contradicts a serious finding: a model is kept only without one, and adapted only if each serious finding
 is about the model before adapting.
 """
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from pyspar.core.drift import MIN_LABELS
+from pyspar.core.drift import MIN_LABELS, weigh_labels
 from pyspar.core.forecast import Interval
 from pyspar.core.moments import Vector
 from pyspar.core.separation import Separation
 from pyspar.errors import collect_warnings
 from pyspar.estimators.calibration import EXCESS, Outcome, judge_outcome
-from pyspar.estimators.correction import TargetCorrection
+from pyspar.estimators.correction import TargetCorrection, warn_of_labels
 from pyspar.report.shift_report import (
     LABELS_TO_DECIDE,
     Advice,
@@ -134,23 +135,38 @@ class Target:
         return [finding for finding in found if isinstance(finding, Finding)]
 
 
-def measure_rmse(errors: Vector) -> tuple[float, Interval]:
+def measure_rmse(errors: Vector, weights: Any = 1.0) -> tuple[float, Interval]:
     """Return the RMSE of errors and a 95 % interval for all rows, if these rows were drawn at random from them.
 
     A chi-squared variable with 2 n / c degrees of freedom varies like the mean of n squared errors with the squared
     coefficient of variation c. Few rows rarely contain the largest error, so the upper end counts it twice.
     """
-    squares, ends = np.square(errors), []
+    squares, ends = np.square(errors) * weights / np.mean(weights), []
     for values, tail in ((squares, 0.975), (np.append(squares, squares.max()), 0.025)):
         mean = values.mean()
         variation = float((values / mean).var(ddof=1)) if mean > 0.0 and len(values) > 1 else 0.0
-        half = len(errors) / max(variation, 2.0)
+        half = len(errors) * float(np.mean(weights)) / max(variation, 2.0)
         quantile = float(gammaincinv(half, tail))
         ends.append(math.sqrt(mean * half / quantile) if quantile > 0.0 else math.inf)
     return math.sqrt(squares.mean()), (ends[0], ends[1])
 
 
-def choose_model(candidates: Sequence[Candidate], labels: Vector | None, rounding: float = 0.0) -> Candidate:
+def weigh_known(candidates: Sequence[Candidate], labels: Vector, rounding: float) -> tuple[Vector, list[str]]:
+    """Return weights of labels, by the model with the smaller median error, and problems; 1 and none for all rows."""
+    known, weights = np.isfinite(labels), np.ones(len(labels))
+    predictions: list[Any] = [one.predictions for one in candidates]
+    with collect_warnings() as problems:
+        if known.any() and not known.all():
+            best = min(predictions, key=lambda own: float(np.median(np.abs(labels - own)[known])))
+            errors = np.where(np.abs(labels - best) > rounding, labels - best, 0.0)
+            weights[known] = weigh_labels(errors[known], np.ones(known.sum()))
+            warn_of_labels(best[:, None], labels[:, None], weights[:, None], limit=1.0)
+    return weights, problems
+
+
+def choose_model(
+    candidates: Sequence[Candidate], labels: Vector | None, rounding: float = 0.0, weights: Any = 1.0
+) -> Candidate:
     """Return the model to use.
 
     Without labels this is the last one (the adapted model) unless its expected error is larger. Labels overrule the
@@ -160,7 +176,8 @@ def choose_model(candidates: Sequence[Candidate], labels: Vector | None, roundin
     chosen = last if last.model_rmse <= first.model_rmse * (1.0 + 1e-9) else first
     if labels is None or first.predictions is None or last.predictions is None:
         return chosen
-    gain = (np.square(labels - first.predictions) - np.square(labels - last.predictions))[np.isfinite(labels)]
+    gain = weights * (np.square(labels - first.predictions) - np.square(labels - last.predictions))
+    gain = gain[np.isfinite(labels)]
     n, noise = len(gain), rounding**2
     if n < len(labels):
         noise = stdtrit(n - 1, 0.975) * gain.std(ddof=1) / math.sqrt(n) if n >= MIN_LABELS else math.inf
@@ -186,10 +203,11 @@ def judge_output(
     of the headline, and in ``change`` what adapting changes.
     """
     change = context.pop("change", None)
-    model, first, ratio = choose_model(candidates, labels, source.rounding), candidates[0], source.ratio
+    weights, problems = (np.ones(0), []) if labels is None else weigh_known(candidates, labels, source.rounding)
+    model, first, ratio = choose_model(candidates, labels, source.rounding, weights), candidates[0], source.ratio
     if change is not None and change["change"] <= source.rounding:
         model = first
-    errors = {one.name: _measure(one, labels) for one in candidates}
+    errors = {one.name: _measure(one, labels, weights) for one in candidates}
     own, n_labels = errors[model.name], 0 if labels is None else int(np.isfinite(labels).sum())
     is_all = labels is not None and n_labels == len(labels)
 
@@ -231,6 +249,7 @@ def judge_output(
         severity = "good"
     codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
+    findings += [Finding("SPAR023", "warning", {"problem": problem}) for problem in problems]
     if model.predictions is not None and len(far := source.find_implausible(model.predictions)):
         share = len(far) / len(model.predictions)
         floor = math.sqrt(np.square(model.predictions - np.clip(model.predictions, *source.plausible)).mean())
@@ -270,12 +289,13 @@ def judge_output(
     )  # fmt: skip
 
 
-def _measure(model: Candidate, labels: Vector | None) -> ModelErrors:
+def _measure(model: Candidate, labels: Vector | None, weights: Vector) -> ModelErrors:
     """Return the forecast of a model and its error on the labels."""
     forecast, measured = model.forecast, dict[str, Any]()
     if model.predictions is not None and labels is not None and np.isfinite(labels).any():
-        errors = (labels - model.predictions)[np.isfinite(labels)]
-        rmse, interval = measure_rmse(errors)
+        known = np.isfinite(labels)
+        errors = (labels - model.predictions)[known]
+        rmse, interval = measure_rmse(errors, weights[known])
         measured = {"measured": rmse, "measured95": (rmse, rmse) if len(errors) == len(labels) else interval}
     return ModelErrors(model.name, forecast.rmse, forecast.interval80, forecast.interval95, **measured)
 

@@ -143,7 +143,8 @@ class OutputReport:
     def advice_text(self) -> str:
         """What to do. No other sentence gives advice about the model as a whole."""
         more = max(LABELS_TO_DECIDE - self.n_labels, 0) or LABELS_TO_DECIDE
-        rows = f"{more if more < LABELS_TO_DECIDE else 'ten'}{' more' * bool(self.n_labels)} target rows"
+        noun = f"{'more ' * bool(self.n_labels)}target row"
+        rows = count_noun(more, noun) if more < LABELS_TO_DECIDE else f"ten {noun}s"
         label = f"label {rows} (pyspar.rows_to_label chooses them) and correct the model with pyspar.TargetCorrection."
         text, is_adapted = f"use {self.recommended}.", self.recommended != self.models[0].name
         if is_adapted:
@@ -285,6 +286,7 @@ TEXTS = {
     "SPAR021": "{model} cannot be fitted again, so its RMSE on the source is that on the given source rows. It is too "
     "low if the model was fitted on them; pass held-out rows.",
     "SPAR022": CORRECTED,
+    "SPAR023": "Check the labels: {problem}.",
 }
 """The sentence of each finding. ``Sentence`` fills in numbers (``FORMATS``) and phrases (``PHRASES``)."""
 VERDICTS = {
