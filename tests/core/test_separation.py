@@ -135,3 +135,40 @@ def test_balanced_categories_of_the_same_distribution_are_rarely_found(n, m):
     rng = np.random.default_rng(0)
     found = sum(separation(*((rng.random((k, 10)) < 0.5) * 1.0 for k in (n, m))).found for _ in range(200))
     assert found <= 200 * LEVEL + 3.0 * np.sqrt(200 * LEVEL * (1.0 - LEVEL))
+
+
+DRAWS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "t3": lambda rng, shape: rng.standard_t(3, size=shape),
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+    "balanced": lambda rng, shape: (rng.random(shape) < 0.5) * 1.0,
+    "rare": lambda rng, shape: (rng.random(shape) < 0.03) * 1.0,
+}
+
+
+def compare_rows(X, Z):
+    return measure_separation(Moments.of(X), Moments.of(Z), (X, Z))
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize(("n", "m"), [(300, 200), (40, 25), (1500, 60)])
+def test_a_comparison_of_rows_has_its_level_for_any_distribution(kind, n, m):
+    rng = np.random.default_rng(0)
+    found = sum(compare_rows(*(DRAWS[kind](rng, (k, 4)) for k in (n, m))).found for _ in range(200))
+    assert found <= 200 * LEVEL + 3.0 * np.sqrt(200 * LEVEL)
+
+
+@pytest.mark.parametrize("kind", ["normal", "t3"])
+@pytest.mark.parametrize("factor", [1.5, 2.0, 3.0, 0.5])
+def test_a_comparison_of_rows_finds_changes_of_the_spread(kind, factor, rng):
+    X, Z = (DRAWS[kind](rng, (k, 4)) for k in (300, 200))
+    Z[:, 1] *= factor
+    after = compare_rows(X, Z)
+    assert (after.found, after.matched) == (True, False)
+
+
+def test_a_comparison_of_rows_finds_a_broken_collinearity_and_ignores_constant_columns(rng):
+    X, Z = rng.normal(size=(300, 2)), rng.normal(size=(200, 2))
+    assert compare_rows(X[:, [0, 0]], Z).found
+    assert not compare_rows(np.full((9, 3), 2019.3), np.full((5, 3), 2019.3)).found
+    assert not compare_rows(X[:1], Z[:1]).found

@@ -160,6 +160,80 @@ def test_categories_that_the_source_does_not_have_make_the_error_unknown(rng):
     assert codes(inspect(model, target, source=(frame, y)))["SPAR014"].severity == "warning"
 
 
+def test_one_row_with_a_new_category_is_a_finding_and_no_shift():
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough")
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        frame, target = (pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd")) for n in (300, 200))
+        frame["town"] = rng.choice(["Bonn", "Kiel"], 300)
+        target["town"] = np.append(rng.choice(["Bonn", "Kiel"], 199), "Ulm")
+        y = frame["a"] + rng.normal(size=300)
+        report = inspect(make_pipeline(encode, RidgeCV()).fit(frame, y), target, source=(frame, y))
+        assert codes(report)["SPAR014"].severity == "warning"
+        alarms += report.outcome != "no-shift"
+    assert alarms <= 4
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda rows: pd.DataFrame(rows, columns=list("abcd"))])
+@pytest.mark.parametrize(("share", "severity"), [(1.0, "serious"), (0.5, "serious"), (0.06, "warning")])
+def test_a_column_that_is_missing_in_the_target_is_a_finding(make, share, severity):
+    X, y, Z = make_data(n=300, m=200, noise=0.5)
+    model = HistGradientBoostingRegressor(max_iter=9).fit(make(X), y)
+    Z[: round(200 * share), 1] = np.nan
+    report = inspect(model, make(Z), source=(make(X), y))
+    name = "b" if hasattr(make(Z), "columns") else "x1"
+    finding = codes(report)["SPAR024"]
+    assert (finding.severity, finding.numbers) == (severity, {"columns": {name: (0.0, share)}})
+    assert report.outcome == ("unknown" if severity == "serious" else "unverified")
+    assert (f"missing values changed in '{name}'" in report.outputs[0].headline.text) == (severity == "serious")
+    if severity == "serious":
+        assert report.outputs[0].advice is Advice.LABEL
+
+
+def test_equal_shares_of_missing_values_are_no_finding(rng):
+    found = 0
+    for _ in range(40):
+        X, Z = rng.normal(size=(100, 3)), rng.normal(size=(80, 3))
+        X[rng.random(X.shape) < 0.2], Z[rng.random(Z.shape) < 0.2] = np.nan, np.nan
+        model = HistGradientBoostingRegressor(max_iter=2).fit(X, np.arange(100.0))
+        found += "SPAR024" in codes(inspect(model, Z, source=(X, np.arange(100.0))))
+    assert found <= 1
+    frame = pd.DataFrame({"a": pd.array([1, None] * 50, dtype="Int64"), "town": ["Ulm", None] * 50})
+    model = Predicts([1.0])
+    model.predict = lambda X: np.zeros(len(X))
+    report = inspect(model, frame[::2], source=(frame, np.arange(100.0)))
+    assert codes(report)["SPAR024"].numbers == {"columns": {"a": (0.5, 0.0), "town": (0.5, 0.0)}}
+
+
+@pytest.mark.parametrize("kind", [BayesSpARRegressor, LinearRegression])
+def test_the_outcome_does_not_contradict_implausible_predictions(kind):
+    X, y, Z = make_data(n=300, m=200, noise=0.5)
+    report = inspect(kind().fit(X, y), 4.2 * Z, **({} if kind is BayesSpARRegressor else {"source": (X, y)}))
+    assert codes(report)["SPAR018"].severity == "serious"
+    assert report.outcome == "unknown"
+    assert "the forecast does not hold" in report.outputs[0].headline.text
+    assert "which does not hold for this target" in " ".join(str(report).split())
+    assert "does not hold" not in str(inspect(kind().fit(X, y), Z, source=(X, y)))
+
+
+def test_the_finding_about_constant_columns_is_true_without_weights():
+    X, y, Z = make_data()
+    X[:, 3] = 1.0
+    report = inspect(HistGradientBoostingRegressor(max_iter=5).fit(X, y), Z, source=(X, y))
+    assert "weight" not in codes(report)["SPAR004"].text
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0, 0.4])
+def test_a_change_of_the_spread_alone_is_found_for_any_regressor(factor):
+    X, y, Z = make_data(n=300, m=200, noise=0.5)
+    model = HistGradientBoostingRegressor(max_iter=30).fit(X, y)
+    report, alike = (inspect(model, rows, source=(X, y)) for rows in (factor * Z, Z))
+    (wide,), (narrow,) = ([model.interval95 for model in of.outputs[0].models] for of in (report, alike))
+    assert (report.outcome != "no-shift", alike.outcome) == (True, "no-shift")
+    assert wide[1] > 1.5 * narrow[1]
+
+
 def test_several_outputs_and_partial_labels(shifts):
     shift = shifts(outputs=2)
     labels = np.full((len(shift.Z), 2), np.nan)

@@ -9,10 +9,11 @@ as many as rows. With :math:`c = NM / (N + M)`, component scatters :math:`\Lambd
 which is Hotelling's two-sample :math:`T^2` test. With many features it has little power if few columns differ, so the
 largest difference of a single column is tested as well: the same formula with k = 1 and Bonferroni's correction.
 
-**Spreads.** The logarithm of the ratio of the target's and the source's variance of a column or component has about
-the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. Moments do not contain the kurtosis :math:`\kappa`, which is
-assumed to be large, because one outlier must not be a shift. So only large changes are found: with 1,000 rows each, a
-spread that grows by a factor of about six. The smallest p-value is used, with Bonferroni's correction.
+**Spreads.** With rows, Mann and Whitney's test compares the distances from the median of all rows in each column and
+component, with Bonferroni's correction; it is valid for any distribution. With Moments alone, the logarithm of the
+ratio of the variances has about the standard error :math:`\sqrt{(\kappa - 1) (1/N + 1/M)}`. The kurtosis
+:math:`\kappa` is unknown. It is assumed to be large, because one outlier must not be a shift, so only large changes are
+found: with 1,000 rows each, a spread that grows by a factor of about six.
 
 A shift is found if one of the three tests rejects at a third of the level.
 
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betainc, ndtr
+from scipy.stats import mannwhitneyu
 
 from pyspar.core.moments import ROUNDING_SLACK, Matrix, Moments, Vector
 from pyspar.core.spectrum import gram_eigen
@@ -39,6 +41,7 @@ MATCHED_LEVEL = 0.001
 """The probability that two samples of the same distribution are called matched. Means of a balanced experiment agree up
 to rounding, so a small level is sufficient."""
 ROWS_PER_COMPONENT = 4
+MAX_COMPARED_ROWS = 1_000
 _SMALLEST_COMPONENT = 1e-9
 """Components below this share of the largest one are rounding."""
 
@@ -66,8 +69,10 @@ class Separation:
     matched: bool = False
 
 
-def measure_separation(source: Moments, target: Moments) -> Separation:
-    """Compare the features of source and target rows. Outputs are ignored. The weights are numbers of rows.
+def measure_separation(source: Moments, target: Moments, rows: tuple[Matrix, Matrix] | None = None) -> Separation:
+    """Compare the features of source and target. Outputs are ignored. The weights are numbers of rows.
+
+    ``rows`` are the features of both, if they are in memory. With them, smaller changes of the spreads are found.
 
     Examples
     --------
@@ -78,6 +83,8 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     >>> measure_separation(Moments.of(X), Moments.of(Z + 1.0)).found
     True
     >>> measure_separation(Moments.of(X), Moments.of(X)).matched
+    True
+    >>> measure_separation(Moments.of(X), Moments.of(2.0 * Z), (X, 2.0 * Z)).found
     True
     """
     n, m, d = source.weight, target.weight, source.n_features
@@ -96,10 +103,31 @@ def measure_separation(source: Moments, target: Moments) -> Separation:
     r2 = min(float(np.square(difference @ V) @ (1.0 / scatter)), 1.0)
     p_means = betainc((freedom - k + 1.0) / 2.0, k / 2.0, 1.0 - r2)
     p_column = difference.size * betainc(freedom / 2.0, 0.5, 1.0 - min(np.square(difference).max(), 1.0))
-    p_value = float(min(1.0, 3.0 * min(p_means, p_column, _compare_spreads(columns, V, n, m))))
+    p_spreads = _compare_spreads(columns, V, n, m) if rows is None else _compare_distances(*rows)
+    p_value = float(min(1.0, 3.0 * min(p_means, p_column, p_spreads)))
     found = p_value <= LEVEL
     p_matched = betainc(k / 2.0, (freedom - k + 1.0) / 2.0, r2)
     return Separation(_held_out_auc(r2, k, n, m), p_value, found, bool(not found and p_matched <= MATCHED_LEVEL))
+
+
+def _compare_distances(X: Matrix, Z: Matrix) -> float:
+    """Return the p-value for equal distances from the median of all rows, in at most 1,000 rows of each part.
+
+    Columns in which most rows have the same value are rare categories, which the means compare.
+    """
+    rng = np.random.default_rng(0)
+    rows = np.vstack([of[rng.permutation(len(of))[:MAX_COMPARED_ROWS]] for of in (X, Z)])
+    rows -= rows.mean(axis=0)
+    length = np.sqrt(np.square(rows).sum(axis=0))
+    rows = rows[:, length > 0.0] / length[length > 0.0]
+    rows = np.hstack([rows, rows @ _principal_components(rows, len(rows) // ROWS_PER_COMPONENT)[1]])
+    distance = np.abs(rows - np.median(rows, axis=0))
+    distance = distance[:, np.median(distance, axis=0) > 0.0]
+    if distance.shape[1] == 0:
+        return 1.0
+    n = min(len(X), MAX_COMPARED_ROWS)
+    p_values = mannwhitneyu(distance[:n], distance[n:], axis=0, method="asymptotic").pvalue
+    return float(distance.shape[1] * p_values.min())
 
 
 def _principal_components(rows: Matrix, limit: int) -> tuple[Vector, Matrix]:
@@ -124,15 +152,14 @@ def _held_out_auc(r2: float, k: int, n: float, m: float) -> float:
 
 
 def _compare_spreads(columns: list[Matrix], V: Matrix, n: float, m: float) -> float:
-    """Return the p-value for equal spreads along all columns and components."""
+    """Return the p-value for equal spreads along all columns and components, from the roots of both parts."""
     if min(n, m) < 2.0:
         return 1.0
     source, target = (
         np.concatenate([np.square(root).sum(axis=0), np.square(root @ V).sum(axis=0)]) / (count - 1.0)
         for root, count in zip(columns, (n, m), strict=True)
     )
-    # A column that is constant in one sample may be a rare category, which is no evidence.
-    varies = (source > 0.0) & (target > 0.0)
+    varies = (source > 0.0) & (target > 0.0)  # a column that is constant in one sample may be a rare category
     change = np.abs(np.log(np.where(varies, target, 1.0) / np.where(varies, source, 1.0))).max()
     error = np.sqrt((KURTOSIS_GROWTH * np.sqrt(min(n, m)) - 1.0) * (1.0 / n + 1.0 / m))
     return float(2.0 * source.size * ndtr(-change / error))

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -30,6 +31,8 @@ READ_OPTIONS: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_spars
 CONFIDENCE = Interval(Real, 0.0, 1.0, closed="both")  # of the parameter ``alpha``
 MIN_COUNT = 0.5
 """Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
+MISSING_LEVEL = 0.005
+"""The probability that the shares of missing values of two samples of the same distribution are called different."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,3 +265,27 @@ def warn_of_fit(estimator: Any) -> None:
             f"{columns} of the source count as constant, because they do not vary clearly more than the rounding error "
             "of their dtype at these values. Subtract a constant, such as the mean, or read them as float64 at first."
         )
+
+
+def find_missing(X: Any, Z: Any, names: Any) -> dict[str, tuple[float, float]]:
+    """Return the columns whose shares of missing values differ significantly, with the shares in source and target.
+
+    The test is Fisher's, with Bonferroni's correction. A column that is missing in all target rows and in no source row
+    is always included. ``names`` are those of the columns of arrays.
+    """
+    n, m = np.shape(X)[0], np.shape(Z)[0]
+    keys = getattr(X, "columns", None)
+    names = names if keys is None else keys
+    a, b = _count_missing(X, keys), _count_missing(Z, keys)
+    tails = hypergeom.cdf(b, n + m, a + b, m), hypergeom.sf(b - 1, n + m, a + b, m)
+    p_values = 2.0 * np.minimum(*tails) * np.count_nonzero(a + b)
+    found = np.flatnonzero((p_values <= MISSING_LEVEL) & (a + b > 0) | (a == 0) & (b == m)).tolist()
+    return {str(names[j]): (a[j] / n, b[j] / m) for j in found}
+
+
+def _count_missing(rows: Any, keys: Any) -> Any:
+    """Return the number of missing values of each column of an array, or of these columns of a data frame."""
+    if keys is None:
+        return np.isnan(np.reshape(rows, (len(rows), -1)).astype(np.float64)).sum(axis=0)
+    columns = (np.asarray(rows[key]) for key in keys)
+    return np.array([sum(map(is_missing, of)) if of.dtype.kind == "O" else (of != of).sum() for of in columns])

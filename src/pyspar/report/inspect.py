@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from pyspar.core.moments import Matrix, Moments, Vector
-from pyspar.core.separation import measure_separation
+from pyspar.core.separation import LEVEL, measure_separation
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.align import AlignedRegressor
 from pyspar.estimators.calibration import forecast_from_errors
@@ -32,7 +33,7 @@ from pyspar.estimators.labels import (
     read_predictions,
 )
 from pyspar.estimators.pipelines import find_regressor, find_unseen, name_regressor, output_names, split_model
-from pyspar.estimators.validation import label_names_of
+from pyspar.estimators.validation import find_missing, label_names_of
 from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
 from pyspar.report.shift_report import ColumnDrift, Finding, OutputReport, Shares, ShiftReport
 from pyspar.sources import kind_of, moments_of, refuse_unread_tables
@@ -210,10 +211,7 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
     own = source_y.reshape(n, -1)
     K, method, predictions = own.shape[1], name_regressor(model), read_predictions(model, Z, m, own.shape[1])
     labels = None if y is None else read_labels(y, m, "inspect", "target y", outputs=K)[0]
-    moments, target, names, unseen = encode_rows(X, Z, columns)
-    drift = measure_column_drift(moments, target, names)
-    outside = float(all(column.is_constant for column in drift))
-    on_target = Target(m, measure_separation(moments, target), drift, outside, unseen)
+    on_target = describe_target(X, Z, columns)
     try:
         can_refit = hasattr(clone(model), "fit")
     except TypeError:  # not an estimator in the sense of scikit-learn
@@ -235,21 +233,30 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
     return _join(method, reports, on_target, n, *further)
 
 
-def encode_rows(X: Any, Z: Any, columns: Any = None) -> tuple[Moments, Moments, tuple[str, ...], Any]:
-    """Return the moments of source and target rows as numbers, the column of each feature, and unseen categories.
+def describe_target(X: Any, Z: Any, columns: Any = None) -> Target:
+    """Return how target rows differ from source rows.
 
     Missing numbers are replaced by the source mean, text has a feature per category, and dates are ignored.
     """
     if hasattr(X, "tocsr"):
-        return moments_of(X), moments_of(Z), _read_names("columns", columns, [f"x{j}" for j in range(X.shape[1])]), None
-    X, Z = (rows if is_frame(rows) else np.asarray(rows) for rows in (X, Z))
-    encoder = fit_features(None, None, X)
-    moments, target = (Moments.of(compute_features(encoder, rows)) for rows in (X, Z))
-    names = output_names(encoder) or [f"x{j}" for j in range(moments.n_features)]
-    if is_frame(X):  # "numbers__area" is area, and "words__town_Bonn" is town
-        known, plain = set(map(str, X.columns)), [name.partition("__")[2] for name in names]
-        names = [name if name in known else name.rpartition("_")[0] for name in plain]
-    return moments, target, _read_names("columns", columns, names), find_unseen(encoder, Z)
+        moments, target, features = moments_of(X), moments_of(Z), None
+        names, unseen, missing = [f"x{j}" for j in range(X.shape[1])], None, {}
+    else:
+        X, Z = (rows if is_frame(rows) else np.asarray(rows) for rows in (X, Z))
+        encoder = fit_features(None, None, X)
+        features = compute_features(encoder, X), compute_features(encoder, Z)
+        moments, target = map(Moments.of, features)
+        names = list(output_names(encoder) or [f"x{j}" for j in range(target.n_features)])
+        unseen, missing = find_unseen(encoder, Z), find_missing(X, Z, names)
+        if is_frame(X):  # "numbers__area" is area, and "words__town_Bonn" is town
+            known, plain = set(map(str, X.columns)), [name.partition("__")[2] for name in names]
+            names = [name if name in known else name.rpartition("_")[0] for name in plain]
+    drift = measure_column_drift(moments, target, _read_names("columns", columns, names))
+    separation = measure_separation(moments, target, features)
+    if missing:
+        separation = replace(separation, p_value=min(separation.p_value, LEVEL), found=True, matched=False)
+    outside = float(all(column.is_constant for column in drift))
+    return Target(target.weight, separation, drift, outside, unseen, missing)
 
 
 def _inspect_correction(model: Any, Z: Any) -> ShiftReport:

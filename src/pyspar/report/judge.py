@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from pyspar.report.shift_report import (
 SERIOUS_RATIO = 2.0  # harm is serious if the error on the target is this many times the source RMSE
 MAX_CORRECTION_LABELS = 100  # with more, ``TargetCorrection`` would take longer than everything else
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE, SERIOUS_UNSEEN_SHARE, SERIOUS_IMPLAUSIBLE_SHARE = 0.01, 0.25, 0.1, 0.05
+SERIOUS_MISSING_CHANGE = 0.1  # of the share of missing values of a column
 MAX_MEAN_SHIFT = 3.0  # a column is reported if its mean moves by more than this many source standard deviations
 FAR_RANGE_SHARE, FAR_DEVIATIONS = 0.5, 6.0
 """A prediction is implausible if it is outside the range of the source labels by half of the range, or, if the range is
@@ -104,6 +105,7 @@ class Target:
     """What is known about the target, for all outputs.
 
     ``unseen`` has the rows with unseen categories, their number among all rows, and the categories of each column.
+    ``missing`` has the columns whose share of missing values changed, with the shares in the source and the target.
     """
 
     n_target: float
@@ -111,10 +113,15 @@ class Target:
     drift: tuple[ColumnDrift, ...]
     outside: float = 0.0  # the share of its variation outside the span of the source
     unseen: Mapping[str, Any] | None = None
+    missing: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def has_many_unseen(self) -> bool:
         return self.unseen is not None and self.unseen["rows"] >= SERIOUS_UNSEEN_SHARE * self.unseen["total"]
+
+    @property
+    def often_missing(self) -> list[str]:
+        return [name for name, (old, new) in self.missing.items() if abs(new - old) >= SERIOUS_MISSING_CHANGE]
 
     def find_problems(self, *, is_settled: bool = False) -> list[Finding]:
         """Return the findings about the features; none is serious if labels of all rows settle the matter."""
@@ -126,6 +133,7 @@ class Target:
         moved.sort(key=lambda pair: -pair[1])
         constant = [column.name for column in self.drift if column.is_constant]
         found = [
+            self.missing and Finding("SPAR024", grade(bool(self.often_missing)), {"columns": self.missing}),
             self.unseen and Finding("SPAR014", grade(self.has_many_unseen), self.unseen),
             self.outside >= OUTSIDE_SHARE
             and Finding("SPAR003", grade(self.outside >= SERIOUS_OUTSIDE_SHARE), {"outside": self.outside}),
@@ -212,18 +220,23 @@ def judge_output(
     is_all = labels is not None and n_labels == len(labels)
 
     def expect(candidate: Candidate) -> Outcome:
-        rmse, unseen = ratio(candidate.model_rmse), target.has_many_unseen
+        rmse, unseen = ratio(candidate.model_rmse), target.has_many_unseen or bool(target.often_missing)
         about: dict[str, Any] = {"separation": target.separation, "outside": target.outside, "unseen": unseen}
         return judge_outcome(model_rmse=rmse, source_rmse=1.0, **about)
 
     outcome = expect(model)
     if target.separation.found and expect(first) == "hurts":
         outcome = "hurts"
+    predictions = np.zeros(0) if model.predictions is None else model.predictions
+    far = source.find_implausible(predictions)
+    share = len(far) / max(len(predictions), 1)
+    if share >= SERIOUS_IMPLAUSIBLE_SHARE and outcome != "hurts":
+        outcome = "unknown"
     shown, verdict = errors[first.name] if outcome == "hurts" else own, ""
     numbers = {
         **context, "model": shown.name, "rmse": shown.rmse, "interval95": shown.interval95, "ratio": ratio(shown.rmse),
         "source_rmse": source.rmse, "outside": target.outside, "p_value": target.separation.p_value,
-        "matched": target.separation.matched,
+        "matched": target.separation.matched, "missing": target.often_missing,
     }  # fmt: skip
     harm = ratio(first.model_rmse)
     if own.measured is not None:
@@ -250,12 +263,11 @@ def judge_output(
     codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
     findings += [Finding("SPAR023", "warning", {"problem": problem}) for problem in problems]
-    if model.predictions is not None and len(far := source.find_implausible(model.predictions)):
-        share = len(far) / len(model.predictions)
-        floor = math.sqrt(np.square(model.predictions - np.clip(model.predictions, *source.plausible)).mean())
+    if len(far):
+        floor = math.sqrt(np.square(predictions - np.clip(predictions, *source.plausible)).mean())
         details = {
-            "model": model.name, "n": len(far), "total": len(model.predictions), "share": share,
-            "limits": source.plausible, "worst": float(model.predictions[far[0]]), "rows": far[:5].tolist(),
+            "model": model.name, "n": len(far), "total": len(predictions), "share": share,
+            "limits": source.plausible, "worst": float(predictions[far[0]]), "rows": far[:5].tolist(),
             "floor": floor,
         }  # fmt: skip
         is_serious = share >= SERIOUS_IMPLAUSIBLE_SHARE and not is_settled

@@ -169,6 +169,7 @@ class OutputReport:
         lines = [] if math.isnan(self.source_rmse) else [f"RMSE on the source: {format_number(self.source_rmse)}"]
         for model in self.models:
             text = f"RMSE of {model.name}: expected {_expect(model.rmse, model.interval95)}"
+            text += ", which does not hold for this target" * (self.outcome == "unknown")
             if model.measured is not None:
                 text += f", measured {_expect(model.measured, model.measured95)}"
             lines.append(text)
@@ -267,7 +268,7 @@ TEXTS = {
     "SPAR002": "No covariate shift was found (two-sample test, p = {p_value:number}){matched_rows}. Expect an RMSE of "
     "{expected} on the target, {comparison}.",
     "SPAR003": "{outside:percent} of the target's variation is in directions that do not occur in the source.",
-    "SPAR004": "These columns are constant in the source only, so their weights are zero: {columns:names}.",
+    "SPAR004": "These columns are constant in the source only, so it does not show their effect: {columns:names}.",
     "SPAR008": "Adapting removes {n_removed:count} of {n_directions:count} directions, shrinks {n_shrunk:count} others "
     "by more than half, and changes the predictions by {change:number} (root mean square).",
     "SPAR009": "The mean moved by more than {limit:number} source standard deviations: {columns:distances}. Check that "
@@ -276,8 +277,8 @@ TEXTS = {
     "({columns:categories}), and no forecast covers these rows.",
     "SPAR015": "A shift was found{columns_to_blame}. Expect an RMSE of {expected} on the target, {comparison}; no "
     "label has verified it.",
-    "SPAR016": "The error on the target is unknown: it has values, or combinations of values, that the source "
-    "does not have{columns_to_blame}.",
+    "SPAR016": "The error on the target is unknown, and the forecast does not hold: its values, "
+    "combinations of values or predictions are unlike those of the source{missing_columns}{columns_to_blame}.",
     "SPAR017": "{verdict_text}: on {labelled_rows} the RMSE of {model} is {observed}, {comparison}{columns_to_blame}.",
     "SPAR018": "{n:count} of {total:count} predictions of {model} ({share:percent}) are implausible by the source "
     "labels: outside {limits:between}, up to {worst:number}. If the labels are within, the RMSE is at least "
@@ -287,6 +288,7 @@ TEXTS = {
     "low if the model was fitted on them; pass held-out rows.",
     "SPAR022": CORRECTED,
     "SPAR023": "Check the labels: {problem}.",
+    "SPAR024": "The share of missing values differs between source and target: {columns:changes}.",
 }
 """The sentence of each finding. ``Sentence`` fills in numbers (``FORMATS``) and phrases (``PHRASES``)."""
 VERDICTS = {
@@ -305,6 +307,10 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "names": lambda names: list_some(names, 5),
     "rows": lambda rows: ", ".join(map(str, rows)),
     "distances": lambda pairs: ", ".join(f"{list_some([name])} by {format_number(size)}" for name, size in pairs[:3]),
+    "changes": lambda shares: "; ".join(
+        f"{list_some([name])} {format_percent(old)} and {format_percent(new)}"
+        for name, (old, new) in list(shares.items())[:5]
+    ),
     "categories": lambda new: "; ".join(f"{name} {list_some(values, 3)}" for name, values in list(new.items())[:3]),
 }
 CHANGED = " The relation has changed with probability {}."
@@ -314,6 +320,7 @@ PHRASES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "observed": lambda n: _expect(n["measured"], n["measured95"]),
     "comparison": lambda n: _compare(n),
     "columns_to_blame": lambda n: _blame(n["responsible"], n["responsible_for"]),
+    "missing_columns": lambda n: f"; missing values changed in {list_some(n['missing'], 3)}" if n["missing"] else "",
     "matched_rows": lambda n: MATCHED if n["matched"] else "",
     "verdict_text": lambda n: VERDICTS[n["verdict"]],
     "labelled_rows": lambda n: (
