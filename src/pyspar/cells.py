@@ -23,8 +23,7 @@ MISSING_MARKS = (
 """Text that is a missing value in every column except the ids. ``--na`` adds others."""
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 SUFFIXES = (*TEXT, ".parquet", ".xlsx", ".npy")
-MAX_VALUE = 1e60
-"""The estimators refuse larger values."""
+MAX_VALUE = 1e60  # the estimators refuse larger values
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(inf|Inf|infinity)$"
 _LIKE_NUMBER = r"^[-+(]?\s?\p{Sc}?\s?[-+]?(\d{1,3}([.,' \x{a0}]\d{3})+|\d+)?([.,]\d*)?([eE][-+]?\d+)?\s?(%|\p{Sc})?\)?$"
 """Numbers in any notation. A column with mostly such cells is numeric, and those with signs or separators are bad."""

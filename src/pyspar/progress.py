@@ -11,8 +11,7 @@ from importlib.util import find_spec
 Advance = Callable[..., None]
 """``advance(done, total=None, **details)`` reports the finished units and details such as ``loss="0.12"``."""
 
-DELAY = 2.0
-"""Seconds after which a bar appears, so that short work shows none."""
+DELAY = 2.0  # seconds after which a bar appears, so that short work shows none
 LOG_LINES = 10
 
 

@@ -190,7 +190,5 @@ def test_unseen_categories_are_found_behind_other_steps_and_encoders_without_col
     )
     steps = make_pipeline(encode, StandardScaler()).fit(source)
     assert find_unseen(steps, target) == {"rows": 4, "total": 6, "columns": {"k": ["w"], "g": ["3"]}}
-    weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
-    assert find_unseen(steps, target, weights) == {"rows": 1, "total": 3, "columns": {"k": ["w"], "g": ["3"]}}
     assert find_unseen(steps, source) is None
     assert find_unseen(None, source) is None

@@ -31,8 +31,7 @@ from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 Result = dict[str, Any]
-Batch = tuple[Any, Any, Any]
-"""Features of rows, labels or None, and ids or None."""
+Batch = tuple[Any, Any, Any]  # features of rows, labels or None, and ids or None
 
 
 def adapt(

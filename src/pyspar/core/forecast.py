@@ -24,10 +24,8 @@ import numpy as np
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import Fit, RidgePosterior, left_out_rmse
 
-LEVELS = (0.8, 0.95)
-"""The levels of the intervals of a forecast: ``interval80`` and ``interval95``."""
-BLOCK_ROWS = 8192
-"""The variances of rows need several numbers per row and direction, so they are computed in blocks."""
+LEVELS = (0.8, 0.95)  # the levels of the intervals of a forecast: ``interval80`` and ``interval95``
+BLOCK_ROWS = 8192  # the variances of rows need several numbers per row and direction, so they are computed in blocks
 
 Interval = tuple[float, float]
 

@@ -25,10 +25,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 Vector: TypeAlias = NDArray[np.float64]
-Matrix: TypeAlias = NDArray[np.float64]
-"""Rows, roots, eigenvectors (one per column), or weights (features x outputs)."""
-Mask: TypeAlias = NDArray[np.bool_]
-"""The set S: which directions are removed, directions x outputs."""
+Matrix: TypeAlias = NDArray[np.float64]  # rows, roots, eigenvectors (one per column), or weights (features x outputs)
+Mask: TypeAlias = NDArray[np.bool_]  # the set S: which directions are removed, directions x outputs
 
 EPS64 = float(np.finfo(np.float64).eps)
 VALUE_RANGE = (1e-60, 1e60)

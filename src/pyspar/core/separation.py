@@ -33,17 +33,14 @@ from scipy.stats import mannwhitneyu
 from pyspar.core.moments import ROUNDING_SLACK, Matrix, Moments, Vector
 from pyspar.core.spectrum import gram_eigen
 
-LEVEL = 0.05
-"""The probability of finding a shift between two samples of the same distribution."""
-KURTOSIS_GROWTH = 12.0
-"""The assumed kurtosis is this number times the root of the smaller number of rows."""
+LEVEL = 0.05  # the probability of finding a shift between two samples of the same distribution
+KURTOSIS_GROWTH = 12.0  # the assumed kurtosis is this number times the root of the smaller number of rows
 MATCHED_LEVEL = 0.001
 """The probability that two samples of the same distribution are called matched. Means of a balanced experiment agree up
 to rounding, so a small level is sufficient."""
 ROWS_PER_COMPONENT = 4
 MAX_COMPARED_ROWS = 1_000
-_SMALLEST_COMPONENT = 1e-9
-"""Components below this share of the largest one are rounding."""
+_SMALLEST_COMPONENT = 1e-9  # components below this share of the largest one are rounding
 
 
 @dataclass(frozen=True)

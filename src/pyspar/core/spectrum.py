@@ -18,8 +18,7 @@ from pyspar.core.moments import EPS64, GRAM_SPREAD, ROUNDING_SLACK, Matrix, Mome
 
 Eigen: TypeAlias = Callable[[Matrix], tuple[Vector, Matrix]]
 """A function like ``gram_eigen``, which may compute on another device."""
-MAX_CUTOFF = 1e-3
-"""The largest default cutoff, for any number of rows."""
+MAX_CUTOFF = 1e-3  # the largest default cutoff, for any number of rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -221,9 +221,6 @@ def _map_column(column: Any, scale: float, shift: float) -> Any:
 
 def _codes_of(numbers: Vector) -> Vector:
     """Return the distinct values of a column, followed by NaN; only NaN if there are more than ``MAX_CODES``."""
-    codes = np.full(MAX_CODES, np.nan)
-    if len(np.unique(numbers[:1000])) <= MAX_CODES:  # sorting a long column with many values would be slow
-        distinct = np.unique(numbers)
-        if len(distinct) <= MAX_CODES:
-            codes[: len(distinct)] = distinct
-    return codes
+    few = len(np.unique(numbers[:1000])) <= MAX_CODES  # sorting a long column with many values would be slow
+    distinct = distinct if few and len(distinct := np.unique(numbers)) <= MAX_CODES else numbers[:0]
+    return np.append(distinct, np.full(MAX_CODES - len(distinct), np.nan))

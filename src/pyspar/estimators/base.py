@@ -35,8 +35,7 @@ from pyspar.estimators.cross_validation import left_out_group_rmse
 from pyspar.estimators.validation import Attributes, Source
 from pyspar.sources import eigen_on_device_of, kind_of, linear_prediction, moments_of, refuse_dates, refuse_large
 
-ADAPTATION_ATTRIBUTES = ("adaptation_", "separation_", "_adapted_to")
-"""The attributes that only an adapted regressor has."""
+ADAPTATION_ATTRIBUTES = ("adaptation_", "separation_", "_adapted_to")  # only an adapted regressor has them
 
 
 class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped

@@ -56,30 +56,18 @@ STRETCH = {
     "linear": {0.8: (1.3, 1.45), 0.95: (1.47, 1.61)},
     "regressor": {0.8: (1.7, 1.0), 0.95: (1.69, 1.07)},
 }
-ROWS = {0.5: 1.14, 0.8: 1.17, 0.9: 1.27, 0.95: 1.42}
-"""After a shift, half-widths of row intervals are the normal quantile times the median factor times this number."""
+ROWS = {0.5: 1.14, 0.8: 1.17, 0.9: 1.27, 0.95: 1.42}  # factors of half-widths of row intervals after a shift
 
 EXCESS = 1.3  # an error above this many times the in-distribution error is a serious increase
-HURTS_RATIO = 1.1
-"""A shift hurts if the model's expected error on the target exceeds this many times the in-distribution error."""
-OUTSIDE_LIMIT = 0.01
-"""The outcome is unknown if a larger share of the target's variation lies outside the span of the source."""
-MAX_SIGNAL = 10.0
-"""Larger ratios of label spread and in-distribution error count as this one: few data sets have larger ones."""
+HURTS_RATIO = 1.1  # a shift hurts if the model expects an error above this many times the in-distribution error
+OUTSIDE_LIMIT = 0.01  # the outcome is unknown if more of the target's variation lies outside the span of the source
+MAX_SIGNAL = 10.0  # larger ratios of label spread and in-distribution error count as this one: few sets have them
 
 
 def forecast_error(
-    source_rmse: float,
-    *,
-    kind: Kind,
-    separation: Separation,
-    label_spread: float,
-    n_source: float,
-    n_target: float,
-    model_rmse: float | None = None,
-    variation: float = 2.0,
-    name: str = "",
-) -> Forecast:
+    source_rmse: float, *, kind: Kind, separation: Separation, label_spread: float, n_source: float, n_target: float,
+    model_rmse: float | None = None, variation: float = 2.0, name: str = "",
+) -> Forecast:  # fmt: skip
     """Return the calibrated forecast of the RMSE on a target without labels.
 
     ``source_rmse`` is the expected error on new rows like those of the source; for a network, that of held-out rows,

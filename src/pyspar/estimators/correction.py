@@ -19,16 +19,9 @@ from pyspar.core.drift import MIN_LABELS, Array, Drift, fit_drift, weigh_labels
 from pyspar.core.forecast import Forecast
 from pyspar.core.moments import check_weights, refuse_masked
 from pyspar.errors import warn
-from pyspar.estimators.labels import (
-    check_index,
-    compute_features,
-    fit_features,
-    is_frame,
-    read_labels,
-    read_predictions,
-)
+from pyspar.estimators.labels import check_index, compute_features, fit_features, read_labels, read_predictions
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import accepts_nan, check_choice, check_level
+from pyspar.estimators.validation import accepts_nan, check_choice, check_level, is_frame
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 

@@ -13,11 +13,10 @@ from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_norms
 from pyspar.core.refit import refit_head
 from pyspar.core.regression import fit_ols
 from pyspar.core.spectrum import Eigen, default_cutoff, directions_above
-from pyspar.estimators.validation import check_alpha, check_choice
+from pyspar.estimators.validation import CONFIDENCE, check_choice
 
 HeadMethod = Literal["bayes", "spar", "ols"]
-_PROJECTION_SLACK = 4.0
-"""The bound on the rounding error of a projected column, in machine epsilons of the length of all columns together."""
+_PROJECTION_SLACK = 4.0  # rounding error of a projected column, in epsilons of the length of all columns together
 
 
 class Changed(NamedTuple):
@@ -43,23 +42,16 @@ class NewHead:
 def check_head_options(method: Any, *, alpha: Any, cutoff: Any) -> None:
     """Raise ValueError for an invalid option of :func:`new_head_weights`, before the features are read."""
     check_choice("method", method, get_args(HeadMethod))
-    check_alpha(alpha)
+    if not CONFIDENCE.is_satisfied_by(alpha):
+        raise ValueError(f"alpha must be {CONFIDENCE}, got {alpha!r}")
     if cutoff is not None and not (isinstance(cutoff, Real) and 0.0 <= float(cutoff) < 1.0):
         raise ValueError(f"cutoff must be in [0, 1), as a share of the largest singular value, got {cutoff!r}")
 
 
 def new_head_weights(
-    source: Moments,
-    target: Moments | None,
-    w0: Matrix,
-    b0: Vector | None = None,
-    method: HeadMethod = "bayes",
-    *,
-    alpha: float = 0.999,
-    cutoff: float | None = None,
-    error_roots: tuple[Matrix, ...] = (),
-    eigen: Eigen | None = None,
-) -> NewHead:
+    source: Moments, target: Moments | None, w0: Matrix, b0: Vector | None = None, method: HeadMethod = "bayes", *,
+    alpha: float = 0.999, cutoff: float | None = None, error_roots: tuple[Matrix, ...] = (), eigen: Eigen | None = None,
+) -> NewHead:  # fmt: skip
     """Return new weights for a trained head ``w0`` (K, D) with biases ``b0`` (None for a head without bias).
 
     "bayes" is :func:`pyspar.core.refit.refit_head`. "spar" replaces the head with SpAR and "ols" with least squares,

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from pyspar.estimators.pipelines import name_regressor, split_model
-from pyspar.estimators.validation import is_missing
+from pyspar.estimators.validation import is_frame, is_missing
 from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
 from pyspar.text import format_number, list_some
 
@@ -219,11 +219,6 @@ def count_rows(Z: Any) -> int:
     if not hasattr(Z, "shape") and not isinstance(Z, (list, tuple)):
         raise TypeError(f"Z must contain target rows, as for the model's predict, got {type(Z).__name__}")
     return int(Z.shape[0]) if len(getattr(Z, "shape", ())) > 1 else len(Z)
-
-
-def is_frame(Z: Any) -> bool:
-    """Return whether rows are a pandas or polars data frame."""
-    return hasattr(Z, "columns") and hasattr(Z, "dtypes")
 
 
 def fit_features(features: Any, model: Any, rows: Any, counts: Any = None) -> Any:

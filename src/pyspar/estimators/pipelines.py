@@ -142,27 +142,26 @@ def _transform(steps: Pipeline, Z: Any) -> Any:
     return steps.transform(Z)
 
 
-def find_unseen(preprocessing: Any, Z: Any, sample_weight: Any = None) -> dict[str, Any] | None:
+def find_unseen(preprocessing: Any, Z: Any) -> dict[str, Any] | None:
     """Return the rows whose categories the one-hot encoders in fitted preprocessing did not see and yet accept.
 
     The result has the number of these ``rows``, the ``total`` number of rows, and in ``columns`` the unseen categories
-    of each column, the most frequent first. It is None if there are none. Rows with weight zero are ignored.
+    of each column, the most frequent first. It is None if there are none.
     """
     if not _has_encoder(preprocessing):
         return None
-    has_weight = np.ones(int(np.shape(Z)[0]), dtype=bool) if sample_weight is None else np.asarray(sample_weight) != 0.0
-    columns, is_unseen = dict[str, list[str]](), np.zeros(len(has_weight), dtype=bool)
+    columns, is_unseen = dict[str, list[str]](), np.zeros(int(np.shape(Z)[0]), dtype=bool)
     for encoder, rows, names in _find_encoders(preprocessing, Z, None):
         if names is None or len(names) != len(encoder.categories_):
             names = getattr(encoder, "feature_names_in_", [f"x{j}" for j in range(len(encoder.categories_))])
         for name, values, categories in zip(names, np.asarray(rows, dtype=object).T, encoder.categories_):
             known = set(categories.tolist())
             has_missing = any(map(is_missing, known))  # all kinds of missing values are one category
-            is_new = np.array([v not in known and not (has_missing and is_missing(v)) for v in values]) & has_weight
+            is_new = np.array([v not in known and not (has_missing and is_missing(v)) for v in values])
             is_unseen |= is_new
             if is_new.any():
                 columns[str(name)] = [category for category, _ in Counter(map(str, values[is_new])).most_common()]
-    return {"rows": int(is_unseen.sum()), "total": int(has_weight.sum()), "columns": columns} if columns else None
+    return {"rows": int(is_unseen.sum()), "total": len(is_unseen), "columns": columns} if columns else None
 
 
 def _find_encoders(step: Any, Z: Any, names: Any) -> Iterator[tuple[OneHotEncoder, Any, Any]]:

@@ -24,15 +24,11 @@ from pyspar.errors import InputError, warn
 from pyspar.sources import kind_of, moments_of, refuse_dates
 from pyspar.text import list_some
 
-Attributes = dict[str, Any]
-"""Fitted attributes by name, computed but not yet set."""
+Attributes = dict[str, Any]  # fitted attributes by name, computed but not yet set
 READ_OPTIONS: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
-
 CONFIDENCE = Interval(Real, 0.0, 1.0, closed="both")  # of the parameter ``alpha``
-MIN_COUNT = 0.5
-"""Counts are at least one, so weights that sum to less than this share of the rows are probably not counts."""
-MISSING_LEVEL = 0.005
-"""The probability that the shares of missing values of two samples of the same distribution are called different."""
+MIN_COUNT = 0.5  # weights that sum to less than this share of the rows are probably not counts, which are at least 1
+MISSING_LEVEL = 0.005  # the level of the test of equal shares of missing values
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +61,14 @@ def is_missing(value: Any) -> bool:
     return not isinstance(is_equal, bool) or not is_equal
 
 
+def is_frame(rows: Any) -> bool:
+    """Return whether rows are a pandas or polars data frame."""
+    return hasattr(rows, "columns") and hasattr(rows, "dtypes")
+
+
 def accepts_nan(model: Any) -> bool:
     """Return whether a model may accept NaN. The tag of a Pipeline is always False; its predict refuses NaN."""
     return isinstance(model, Pipeline) or (isinstance(model, BaseEstimator) and get_tags(model).input_tags.allow_nan)
-
-
-def check_alpha(alpha: Any) -> None:
-    """Refuse a confidence outside [0, 1]."""
-    if not CONFIDENCE.is_satisfied_by(alpha):
-        raise ValueError(f"alpha must be {CONFIDENCE}, got {alpha!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -270,22 +265,20 @@ def warn_of_fit(estimator: Any) -> None:
 def find_missing(X: Any, Z: Any, names: Any) -> dict[str, tuple[float, float]]:
     """Return the columns whose shares of missing values differ significantly, with the shares in source and target.
 
-    The test is Fisher's, with Bonferroni's correction. A column that is missing in all target rows and in no source row
-    is always included. ``names`` are those of the columns of arrays.
+    The test is Fisher's, with Bonferroni's correction. A column that is missing in the whole target only is always
+    included. ``names`` are those of the columns of arrays.
     """
-    n, m = np.shape(X)[0], np.shape(Z)[0]
-    keys = getattr(X, "columns", None)
-    names = names if keys is None else keys
-    a, b = _count_missing(X, keys), _count_missing(Z, keys)
+    names, (n, m) = getattr(X, "columns", names), (len(X), len(Z))
+    a, b = (_count_missing(rows, getattr(X, "columns", None)) for rows in (X, Z))
     tails = hypergeom.cdf(b, n + m, a + b, m), hypergeom.sf(b - 1, n + m, a + b, m)
     p_values = 2.0 * np.minimum(*tails) * np.count_nonzero(a + b)
-    found = np.flatnonzero((p_values <= MISSING_LEVEL) & (a + b > 0) | (a == 0) & (b == m)).tolist()
-    return {str(names[j]): (a[j] / n, b[j] / m) for j in found}
+    found = (p_values <= MISSING_LEVEL) & (a + b > 0) | (a == 0) & (b == m)
+    return {str(names[j]): (a[j] / n, b[j] / m) for j in np.flatnonzero(found)}
 
 
 def _count_missing(rows: Any, keys: Any) -> Any:
     """Return the number of missing values of each column of an array, or of these columns of a data frame."""
     if keys is None:
         return np.isnan(np.reshape(rows, (len(rows), -1)).astype(np.float64)).sum(axis=0)
-    columns = (np.asarray(rows[key]) for key in keys)
+    columns = [np.asarray(rows[key]) for key in keys]
     return np.array([sum(map(is_missing, of)) if of.dtype.kind == "O" else (of != of).sum() for of in columns])

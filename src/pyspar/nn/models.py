@@ -75,8 +75,7 @@ class ModelRunner:
         args, kwargs = move_to_device(arguments[0], self.device), move_to_device(arguments[1], self.device)
         try:
             # These contexts apply to the model only. A loader may also use torch and must not be affected.
-            with ExitStack() as stack:
-                stack.enter_context(torch.set_grad_enabled(self.needs_grad))
+            with torch.set_grad_enabled(self.needs_grad), ExitStack() as stack:
                 if self.is_compiled and hasattr(torch.compiler, "set_stance"):
                     # A compiled module ignores hooks that are added later.
                     stack.enter_context(_STANCE_LOCK)

@@ -20,8 +20,7 @@ from pyspar.persist import write_atomically
 
 MAX_DIRECTIONS, MIN_VARIANCE = 100, 1e-6  # a share of the largest variance
 NEIGHBOURS, SHARE_OUTSIDE = 5, 0.05  # of held-out source rows
-MIN_SOURCE_ROWS, MAX_SOURCE_ROWS, SAMPLE = 50, 10_000, 4_000
-"""Half of the rows of the sample are the support, and half measure their distance from it."""
+MIN_SOURCE_ROWS, MAX_SOURCE_ROWS, SAMPLE = 50, 10_000, 4_000  # half of the sample is the support
 
 
 @dataclass(frozen=True, eq=False)

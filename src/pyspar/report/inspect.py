@@ -18,22 +18,14 @@ from sklearn.base import clone
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.separation import LEVEL, measure_separation
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators import labels as label_input
 from pyspar.estimators.align import AlignedRegressor
 from pyspar.estimators.calibration import forecast_from_errors
 from pyspar.estimators.correction import TargetCorrection
 from pyspar.estimators.cross_validation import left_out_errors
-from pyspar.estimators.labels import (
-    check_index,
-    check_model,
-    compute_features,
-    count_rows,
-    fit_features,
-    is_frame,
-    read_labels,
-    read_predictions,
-)
+from pyspar.estimators.labels import compute_features, count_rows, fit_features, read_labels, read_predictions
 from pyspar.estimators.pipelines import find_regressor, find_unseen, name_regressor, output_names, split_model
-from pyspar.estimators.validation import find_missing, label_names_of
+from pyspar.estimators.validation import find_missing, is_frame, label_names_of
 from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
 from pyspar.report.shift_report import ColumnDrift, Finding, OutputReport, Shares, ShiftReport
 from pyspar.sources import kind_of, moments_of, refuse_unread_tables
@@ -45,16 +37,9 @@ TINY = 1e-300
 
 
 def inspect(
-    model: Any,
-    Z: Any,
-    *,
-    source: tuple[Any, Any] | None = None,
-    y: Any = None,
-    groups: Any = None,
-    sample_weight: Any = None,
-    columns: Sequence[str] | None = None,
-    outputs: Sequence[str] | None = None,
-) -> ShiftReport:
+    model: Any, Z: Any, *, source: tuple[Any, Any] | None = None, y: Any = None, groups: Any = None,
+    sample_weight: Any = None, columns: Sequence[str] | None = None, outputs: Sequence[str] | None = None,
+) -> ShiftReport:  # fmt: skip
     """Forecast the error of a model on a target, measure it where labels are known, and advise.
 
     Parameters
@@ -95,7 +80,7 @@ def inspect(
             "an aligned model predicts only the target, so source rows do not show its error; inspect its .model, or "
             "label target rows for TargetCorrection({'trained': model, 'aligned': aligned})"
         )
-    check_index(Z, y)
+    label_input.check_index(Z, y)
     if isinstance(split_model(model)[1], TargetCorrection):
         if source is not None or y is not None:
             raise InputError("a TargetCorrection already uses the target labels; pass the model and Z alone")
@@ -131,7 +116,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
     in_memory = kind in ("rows", "sparse")
     predictions = [np.asarray(one.predict(rows)).reshape(-1, K) if in_memory else None for one in models]
     forecasts = [_as_list(one.expected_rmse(target)) for one in models]
-    drift, unseen = measure_column_drift(moments, target, names), find_unseen(preprocessing, Z, sample_weight)
+    drift, unseen = measure_column_drift(moments, target, names), find_unseen(preprocessing, Z)
     is_new = all(column.is_constant for column in drift)  # nothing of the target occurs in the source
     outside = 1.0 if is_new else _outside_share(models[1], moments.spread[:D])
     on_target = Target(target.weight, measure_separation(moments, target), drift, outside, unseen)
@@ -175,9 +160,7 @@ def describe_increase(fitted: Any, adapted: Any, source: Moments, names: Sequenc
     counts = [int(mask.sum()) for mask in (varies, removed & varies, ~removed & varies & (shrunk > 0.5))]
     change = dict(zip(("n_directions", "n_removed", "n_shrunk"), counts), change=math.sqrt(float(changed.sum())))
     responsible = _list_largest(columns, shares @ excess / max(size, TINY))
-    return {
-        "increase": size, "responsible": responsible, "responsible_for": "increase", "change": change,
-    }  # fmt: skip
+    return {"increase": size, "responsible": responsible, "responsible_for": "increase", "change": change}
 
 
 def _outside_share(adapted: Any, spread: Vector) -> float:
@@ -197,7 +180,7 @@ def _outside_share(adapted: Any, spread: Vector) -> float:
 
 def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: Any, outputs: Any) -> ShiftReport:
     """Return the report of any model with ``predict``, given its source rows."""
-    check_model(model)
+    label_input.check_model(model)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise InputError(f"source must be a pair (X, y) of rows and labels, got {type(source).__name__}")
     X, source_y = source[0], np.asarray(source[1], dtype=np.float64)

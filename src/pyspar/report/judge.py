@@ -40,11 +40,10 @@ MAX_CORRECTION_LABELS = 100  # with more, ``TargetCorrection`` would take longer
 OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE, SERIOUS_UNSEEN_SHARE, SERIOUS_IMPLAUSIBLE_SHARE = 0.01, 0.25, 0.1, 0.05
 SERIOUS_MISSING_CHANGE = 0.1  # of the share of missing values of a column
 MAX_MEAN_SHIFT = 3.0  # a column is reported if its mean moves by more than this many source standard deviations
+# A prediction is implausible if it is outside the range of the source labels by half of the range, or, if the range is
+# unknown, six standard deviations from the mean; or negative if no source label is.
 FAR_RANGE_SHARE, FAR_DEVIATIONS = 0.5, 6.0
-"""A prediction is implausible if it is outside the range of the source labels by half of the range, or, if the range is
-unknown, six standard deviations from the mean; or negative if no source label is."""
-ROUNDING_SHARE, MEAN_ROUNDING = 1e-6, 1e-13
-"""Errors below these shares of the labels' standard deviation and mean are rounding errors (float32 has 7 digits)."""
+ROUNDING_SHARE, MEAN_ROUNDING = 1e-6, 1e-13  # of the labels' deviation and mean; smaller errors are rounding
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,7 @@ import numpy as np
 from pyspar.paper.data.registry import DATASETS
 from pyspar.paper.experiments.cost import BASE
 from pyspar.paper.experiments.inflation import INSIDE, OUTSIDE
-from pyspar.paper.experiments.methods import (
-    compare_methods,
-    compute_gains,
-    judge_gain,
-    published_gain,
-)
+from pyspar.paper.experiments.methods import compare_methods, compute_gains, judge_gain, published_gain
 from pyspar.paper.experiments.suite import Suite, list_suite_names, published, read_suite
 from pyspar.paper.experiments.table1 import compare_cells
 from pyspar.paper.output.tables import Sheet
