@@ -488,7 +488,7 @@ def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]
                 if suffix == ".parquet":
                     writer = pq.ParquetWriter(file, schema, write_page_checksum=True)
                 else:
-                    options = pcsv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+                    options = pcsv.WriteOptions(delimiter={".csv": ",", ".tsv": "\t"}[suffix])
                     writer = pcsv.CSVWriter(file, schema, write_options=options)
                 stack.enter_context(writer)
             if writer is not None:

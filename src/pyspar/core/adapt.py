@@ -63,7 +63,7 @@ class Terms:
         return np.square(self.lam[:, None] * self.mean)
 
 
-Rule = Callable[[Terms], Mask]  # A function that maps the terms to the set S, directions x outputs
+Rule = Callable[[Terms], Mask]  # a function that maps the terms to the set S, directions x outputs
 
 
 def terms_of(fit: Fit, z: Spectrum) -> Terms:

@@ -10,10 +10,11 @@ where r are the errors of the trained head. Four steps limit the correction; ``d
 
 1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
    weights along them are removed from an output that changes.
-2. *Refit.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It must
+2. *Noise that differs between rows.* In all tests, a standard deviation is the larger of that of the posterior and of
+   the sandwich estimate, which takes the noise of a row proportional to the trained head's error in it
+   (``error_roots``).
+3. *Refit.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It must
    pass the same test. Those that fail are dropped and the others are refitted, until all of them pass.
-3. *Noise that differs between rows.* A standard deviation is the larger of that of the posterior and of the sandwich
-   estimate, which takes the noise of a row proportional to the trained head's error in it (``error_roots``).
 4. *Scale.* A change that has a larger effect on the target than on the source is scaled down.
 """
 

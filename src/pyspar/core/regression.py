@@ -37,7 +37,7 @@ Limit = Literal["interior", "no-signal", "no-noise", "exact-fit", "repeated-rows
 """The location of the maximum; see :class:`RidgePosterior`."""
 
 FAINT_SHARE = 1e3 * EPS64  # singular values below this share of the largest have less than three correct digits
-_CHANGE_ROUNDING = 1e-12  # A change of the predictions below this share of them is rounding error
+_CHANGE_ROUNDING = 1e-12  # a change of the predictions below this share of them is rounding error
 
 
 # The prior ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """TargetCorrection: correct fitted regressors with a few labels of the target, and average them by their evidence.
 
-The residuals of the labelled rows determine a drift for each candidate and output (``fit_drift`` of
-:mod:`pyspar.core.drift`). A prediction is that of the model plus the drift, averaged over candidates by their evidence.
+A label is the prediction plus a drift plus noise. The drift, offset + slope * prediction + g(features), is fitted for
+each candidate and output (``pyspar.core.drift``); docs/label-correction.md has the formulas.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Attributes
     ----------
     drift_ : TargetDrift, or a list with one per output if y had two dimensions
-        The drift of the chosen candidate. None for an output without labels, which is not corrected. A label too far
-        from the others gets a smaller weight (``label_weights``), with a warning if it is below 0.01 %.
+        The drift of the candidate with the largest weight. None for an output without labels, which is not corrected. A
+        label too far from the others gets a smaller weight (``label_weights``), with a warning if it is below 0.01 %.
     chosen_ : str
         The candidate to use without a correction: the best one on the labels among those that are better than the first
         by more than one standard error of the paired differences of squared errors; otherwise the first.
@@ -193,7 +193,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         candidates, new.chosen_ = _compare(predictions, labels, counts, weights[best])
         warn_of_labels(predictions[best], labels, weights[best])
         new.model_, new.features_, _ = fits[new.chosen_]
-        new.drift_ = reports[new.chosen_][0] if new._y_ndim == 1 else reports[new.chosen_]
+        new.drift_ = reports[best][0] if new._y_ndim == 1 else reports[best]
         new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
         new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
@@ -211,12 +211,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return ``low, high``: an interval for each row that contains its label with a given probability.
 
-        It is that of a Student t distribution with a degree of freedom per label, and NaN for an output without labels.
+        Student's t has the sum of the labels' weights as degrees of freedom. The ends are NaN for an output without labels.
         """
         check_level(level)
         check_is_fitted(self)
         prediction, scale2, _ = self._correct(self._read(Z))
-        drifts = next(iter(self._parts.values()))[2]
+        drifts = self._parts[max(self._parts, key=lambda name: self.candidates_[name].weight)][2]
         half = np.sqrt(scale2) * [np.nan if drift is None else drift.quantile(level) for drift in drifts]
         low, high = prediction - half, prediction + half
         return (low[:, 0], high[:, 0]) if self._y_ndim == 1 else (low, high)
@@ -230,7 +230,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
         between = self._between if rows is None else self._correct(rows)[2].mean(axis=0)
-        name = name_regressor(self.model_) if len(self._parts) == 1 else "average"
+        name = "average" if len(self._parts) > 1 else name_regressor(*(part[0] for part in self._parts.values()))
         forecasts: list[LabelForecast | None] = []
         for k in range(len(between)):
             parts = []

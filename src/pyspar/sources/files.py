@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.cells import PLAIN, SUFFIXES, ReadOptions, describe_file, infer_kind, suffix_of
+from pyspar.cells import PLAIN, SUFFIXES, TEXT, ReadOptions, describe_file, infer_kind, suffix_of
 from pyspar.errors import InputError, need
 from pyspar.text import list_some
 
@@ -56,9 +56,10 @@ def open_rows(path: str | os.PathLike[str], options: ReadOptions = PLAIN, role: 
         raise InputError(f"{where}: unsupported suffix {suffix or 'none'!r}; use {', '.join(SUFFIXES)}")
     if path.is_file() and path.stat().st_size == 0:
         raise InputError(f"{where}: the file is empty (0 bytes)")
-    open_format = {".parquet": _open_parquet, ".xlsx": _open_workbook, ".npy": _open_array}.get(suffix, _open_text)
+    formats = dict.fromkeys(TEXT, _open_text)
+    formats |= {".parquet": _open_parquet, ".xlsx": _open_workbook, ".npy": _open_array}
     try:
-        names, read, n_rows = open_format(path, options, where)
+        names, read, n_rows = formats[suffix](path, options, where)
     except (InputError, MemoryError, ImportError):
         raise
     except Exception as error:  # damaged files raise errors of many types
