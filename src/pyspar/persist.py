@@ -110,7 +110,8 @@ def write_model(model: Any, path: Path) -> None:
     try:
         data = skops.dumps(model)
     except (TypeError, AttributeError, ValueError, RuntimeError) as error:  # RuntimeError: recursion, or of torch
-        raise InputError(f"{type(model).__name__} cannot be saved ({error})") from error
+        fix = "; save a network with torch, and fit its correction again" if "ensor" in str(error) else ""
+        raise InputError(f"{type(model).__name__} cannot be saved ({error}){fix}") from error
     if unnamed := [name for name in _check_model(skops, data, "the model", any_type=True) if "<" in name]:
         raise InputError(f"the model cannot be saved, because it contains {unnamed[0]}; use a named function")
     path.write_bytes(data)

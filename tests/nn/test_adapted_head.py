@@ -27,10 +27,38 @@ def test_the_forecast_of_a_refitted_head_is_not_its_error_on_the_rows_of_the_ref
     problem = make_problem(n=40)
     options = {"method": method, "labels_scale": "ignore"}
     adapted = adapt_head(mlp(bias=True), problem.source, problem.target, **options)
-    assert adapted.expected_rmse().source_rmse == pytest.approx(adapted.summary.adapted[0] / (1.0 - 12 / 40))
+    kept = 12 if method == "ols" else int(adapted.adaptation.n_kept[0])
+    assert adapted.expected_rmse().source_rmse == pytest.approx(adapted.summary.adapted[0] / (1.0 - kept / 40))
     few = [(problem.X[:10], problem.y[:10])]
     with pytest.raises(InputError, match="10 rows and 12 features"):
-        adapt_head(mlp(bias=True), few, problem.target, **options).expected_rmse()
+        adapt_head(mlp(bias=True), few, problem.target, method="ols", labels_scale="ignore").expected_rmse()
+
+
+@pytest.mark.parametrize("method", ["spar", "ols"])
+def test_the_forecast_of_a_refitted_head_is_right_without_a_shift(method):
+    """Features of unequal spread, most of which have no effect: SpAR removes most directions."""
+    ratios, inside = [], 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        w = rng.normal(size=80) * (np.arange(80) < 10)
+        X, Z = (rng.normal(size=(rows, 80)) * np.exp(-np.arange(80) / 20.0) for rows in (400, 2000))
+        y, labels = (torch.tensor(of @ w + 0.3 * rng.normal(size=len(of)), dtype=torch.float32) for of in (X, Z))
+        X, Z = (torch.tensor(of, dtype=torch.float32) for of in (X, Z))
+        model = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Linear(80, 1))
+        model.load_state_dict({"1.weight": torch.tensor(w[None]), "1.bias": torch.zeros(1)})
+        adapted = adapt_head(model, [(X, y)], [Z], method=method)
+        truth = float((adapted.model(Z)[:, 0] - labels).square().mean().sqrt())
+        forecast = adapted.expected_rmse()
+        ratios.append(truth / forecast.rmse)
+        inside += forecast.interval95[0] <= truth <= forecast.interval95[1]
+    assert 0.95 < np.mean(ratios) < 1.05
+    assert inside >= 8
+
+
+def test_changed_is_false_if_no_direction_changed(mlp, problem):
+    model = mlp(bias=True)
+    assert not adapt_head(model, problem.source, problem.target, alpha=1.0, labels_scale="ignore").changed
+    assert adapt_head(model, problem.source, problem.target, method="ols", labels_scale="ignore").changed
 
 
 def test_target_labels_determine_the_expected_error(mlp, problem):

@@ -211,7 +211,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def predict_interval(self, Z: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return ``low, high``: an interval for each row that contains its label with a given probability.
 
-        Student's t has the sum of the labels' weights as degrees of freedom. The ends are NaN for an output without labels.
+        Student's t has the sum of the labels' weights as degrees of freedom. Outputs without labels have NaN.
         """
         check_level(level)
         check_is_fitted(self)

@@ -25,6 +25,9 @@ class Changed(NamedTuple):
     directions: int
     total: int
 
+    def __bool__(self) -> bool:
+        return self.directions > 0
+
     def __str__(self) -> str:
         return f"{self.directions} of {self.total} directions changed"
 
@@ -79,11 +82,7 @@ def new_head_weights(
 
 
 def _project_features(features: Moments, directions: Matrix) -> Moments:
-    """Return the moments with the features projected onto orthonormal directions (one per row).
-
-    Outputs are unchanged. The precision of a column that the projection reduces to rounding is lowered, so that the
-    column counts as constant.
-    """
+    """Project the features onto orthonormal directions (rows). A column reduced to rounding counts as constant."""
     d = features.n_features
     if len(directions) == d:
         return features

@@ -244,9 +244,9 @@ def warn_of_fit(estimator: Any) -> None:
     fit, source = estimator._fit, estimator.moments_
     if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
         warn(
-            f"The source has {fit.weight:,.6g} rows and {fit.x.rank + fit.centred} directions (with "
-            "intercept): least squares fits it exactly and the noise is estimated as zero, so adapt() removes no "
-            "direction and predicted risks are zero. Use more rows or fewer features."
+            f"The source has {fit.weight:,.6g} rows for {fit.x.rank + fit.centred} weights: least squares fits it "
+            "exactly and the noise is estimated as zero, so adapt() removes no direction and predicted risks are zero. "
+            "Use more rows or fewer features."
         )
     varying, rounding = np.sqrt(source.weight) * source.spread[: source.n_features], source.rounding()
     # Rounding errors of several columns add up: a direction may be dropped although each column exceeds its own.

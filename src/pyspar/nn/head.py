@@ -88,22 +88,23 @@ class AdaptedHead:
         source = self.source.moments
         separation = measure_separation(source.without_outputs(), self.target)
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
-        free = 1.0 if self.method == "bayes" else 1.0 - source.n_features / source.rows
-        if free <= 0.0:
+        fitted = np.full(source.n_outputs, source.n_features) if self.adaptation is None else self.adaptation.n_kept
+        free = 1.0 - fitted / source.rows * (self.method != "bayes")
+        if free.min() <= 0.0:
             got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
             raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
         forecasts: list[Forecast] = [
             forecast_error(
-                float(rmse) / free, kind="network", separation=separation, label_spread=float(spread),
+                float(rmse), kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
             )
-            for rmse, spread in zip(self.summary.adapted, source.spread[source.n_features :], strict=True)
+            for rmse, spread in zip(self.summary.adapted / free, source.spread[source.n_features :], strict=True)
         ]  # fmt: skip
         return forecasts if len(forecasts) > 1 else forecasts[0]
 
     def __repr__(self) -> str:
-        what = f"{type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {self.changed}"
-        return f"AdaptedHead({what}{', then corrected with target labels' if self.drift else ''}; {self.summary})"
+        head = f"{type(self.model).__name__}, head {self.head_name!r}, method {self.method!r}, {self.changed}"
+        return f"AdaptedHead({head}; {f'corrected with labels: {self.forecast}' if self.drift else self.summary})"
 
 
 def adapt_head(
@@ -152,8 +153,7 @@ def adapt_head(
         "check" refuses labels on another scale than the predictions, as those of an untrained head.
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
-    progress : bool, optional
-        Show progress. By default, a bar is shown on a terminal after two seconds.
+    progress : bool; by default, a progress bar is shown on a terminal after two seconds
 
     Examples
     --------
