@@ -48,10 +48,6 @@ def blocks_of(page: Path, *kinds: str) -> list[Block]:
     return blocks
 
 
-def python_blocks(page: Path) -> list[str]:
-    return [block.text for block in blocks_of(page, "python") if block.note is None]
-
-
 def run_block(code: str, namespace: dict) -> str:
     """Run code and return its output."""
     output = io.StringIO()
