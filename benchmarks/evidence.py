@@ -188,7 +188,8 @@ def _alignment(records: pd.DataFrame, labels: pd.DataFrame) -> str:
     records = records.assign(ratio=records["rmse"] / records["trained"])
     is_table = records["part"].isin(["tables", "instruments"])
     is_kept = (is_table & ~records["shift"].str.startswith("natural")) | records["severity"].ge(3)
-    records, is_table = records[is_kept], is_table[is_kept]  # in others, the population changes; benchmarks/results/align.md has all
+    # In others, the population changes: benchmarks/results/align.md has all.
+    records, is_table = records[is_kept], is_table[is_kept]
     header = ["data and model", "shifts", "aligned", "matched one by one", "SpAR"]
     columns = (("columns mapped", "aligned"), ("quantiles mapped", "BatchNorm statistics"), ("SpAR", "SpAR head"))
     data = records["part"].where(records["part"] != "instruments", records["shift"].str.split(":").str[0])

@@ -61,7 +61,8 @@ def test_align(align, labels):
     worse = f"{(corn > 1.0).sum()} of {len(corn)} pairs got worse"
     assert f"spectrometers, around ridge: {change(tablets)} (tablets), {change(corn)} (corn, where {worse})" in README
     images = align[(align["method"] == "aligned") & (align["severity"] > 0) & ~align["shift"].isin(TUNED)]
-    changes = (f"{change(images[images['model'] == m]['ratio'])} ({m.title()}Norm)" for m in ("batch", "group", "layer"))
+    ratios = {model: group["ratio"] for model, group in images.groupby("model")}
+    changes = (f"{change(ratios[model])} ({model.title()}Norm)" for model in ("batch", "group", "layer"))
     assert f"images: {', '.join(changes)}" in README
     natural = labels[(labels["method"] == "columns mapped") & (labels["n"] == 10)]["ratio"]
     assert f"mean {change(natural)}, at worst {natural.max():.1f} times the error" in README
