@@ -12,7 +12,7 @@ from pyspar.core.separation import LEVEL, Separation
 from pyspar.estimators.calibration import forecast_error, row_factor
 
 ROW_LEVEL, FEW = 0.9, 0.75
-COLUMNS = ("tasks", "data sets", "median actual / forecast", "actual / error at home", "80 % interval", "95 % interval",
+COLUMNS = ("tasks", "data sets", "median actual / forecast", "actual / source error", "80 % interval", "95 % interval",
            "score", "high / low", "rows in 90 % interval", "tasks below 75 %")  # fmt: skip
 
 

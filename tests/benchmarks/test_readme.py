@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("benchmarks.evidence", reason="the benchmarks are not part of an installed package")
 
 from benchmarks.align.page import DEVELOP
-from benchmarks.evidence import part_of
+from benchmarks.evidence import TUNED, part_of
 from benchmarks.records import RESULTS, read
 from benchmarks.shifts.methods import OURS
 
@@ -36,28 +36,43 @@ def align():
 
 def test_spar_on_derived_features():
     records = read(RESULTS / "shifts.csv.gz")
-    records = records[(records["method"] == OURS) & (records["set"].map(part_of) == "test")].dropna(subset="ratio")
-    assert f"derived features: mean {change(records[records['map'] != 'raw']['ratio'])};" in README
-    assert abs(np.log(records[records["map"] == "raw"]["ratio"]).mean()) < 0.01, "raw columns: usually no effect"
+    records = records[records["set"].map(part_of) == "test"].dropna(subset="ratio")
+    ours = records[records["method"] == OURS].groupby("map")["ratio"]
+    squares, cosines = (change(ours.get_group(name)) for name in ("poly2", "fourier"))
+    assert f"squares: mean {squares}; random cosines: mean {cosines}; most data sets" in README
+    assert (ours.median() - 1.0).abs().max() < 0.01, "most data sets: no effect"
+    assert abs(np.log(ours.get_group("raw")).mean()) < 0.01, "raw columns: no effect"
+    spar = records[records["method"] == "SpAR 0.999"].groupby("map")["ratio"]
+    assert f"on average {change(spar.get_group('poly2'))[1:]} worse than ridge on squares" in README
+    assert (spar.get_group("fourier") > 5.0).mean() > 0.25, "often many times worse on random cosines"
 
 
-def test_align(align):
+def test_the_papers_heads():
+    records = read(RESULTS / "networks.csv.gz")
+    ratio = records[records["method"] == "spar"].groupby("rows")["ratio"]
+    training, validation = (change(ratio.get_group(f"{rows} rows"))[1:] for rows in ("training", "validation"))
+    assert f"by {training} on average with their training rows, {validation} with validation" in README
+
+
+def test_align(align, labels):
     mapped = align[align["method"] == "columns mapped"]
     ridge = mapped[(mapped["part"] == "instruments") & (mapped["model"] == "ridge")]
-    corn, tablets = (change(ridge[ridge["shift"].str.startswith(name)]["ratio"]) for name in ("corn", "tablets"))
-    assert f"spectrometers, around ridge: {corn} (corn), {tablets} (tablets)" in README
-    images = align[(align["model"] == "batch") & (align["method"] == "aligned") & (align["severity"] > 0)]
-    images = images[~images["shift"].isin(DEVELOP)]
-    assert f"images with BatchNorm: {change(images['ratio'])}" in README
-    natural = mapped[mapped["shift"].str.startswith("natural") & (mapped["part"] == "tables")]
-    assert 4.5 < natural["ratio"].max() < 5.5
-    assert "can grow fivefold" in README
+    corn, tablets = (ridge[ridge["shift"].str.startswith(name)]["ratio"] for name in ("corn", "tablets"))
+    worse = f"{(corn > 1.0).sum()} of {len(corn)} pairs got worse"
+    assert f"spectrometers, around ridge: {change(tablets)} (tablets), {change(corn)} (corn, where {worse})" in README
+    images = align[(align["method"] == "aligned") & (align["severity"] > 0) & ~align["shift"].isin(TUNED)]
+    ratios = {model: group["ratio"] for model, group in images.groupby("model")}
+    changes = (f"{change(ratios[model])} ({model.title()}Norm)" for model in ("batch", "group", "layer"))
+    assert f"images: {', '.join(changes)}" in README
+    natural = labels[(labels["method"] == "columns mapped") & (labels["n"] == 10)]["ratio"]
+    assert f"mean {change(natural)}, at worst {natural.max():.1f} times the error" in README
 
 
 def test_ten_labels(labels):
     one = labels[labels["method"] == "TargetCorrection"].set_index("n")
     ten, thirty = (change(one.loc[n]["ratio"]) for n in (10, 30))
-    assert f"mean {ten} with ten labels, {thirty} with thirty, around boosting" in README
+    median = f"{100 * one.loc[10]['ratio'].median() - 100:.0f} %".replace("-", "\N{MINUS SIGN}")
+    assert f"around boosting: mean {ten}, median {median} with ten labels; mean {thirty} with thirty" in README
 
 
 def test_the_harm_of_single_draws(labels):
@@ -70,6 +85,10 @@ def test_the_harm_of_single_draws(labels):
     assert re.search(rf"adds {one:.0f} %, and {two:.0f} %\s+with two candidates", README)
 
 
+def test_the_corruptions_of_the_tuning():
+    assert TUNED == DEVELOP
+
+
 def test_the_width_of_forecasts():
     table = (RESULTS / "forecasts.md").read_text(encoding="utf-8").partition("## test\n")[2]
     header, row = (
@@ -78,3 +97,7 @@ def test_the_width_of_forecasts():
     cells = dict(zip((c.strip() for c in header.split("|")), (c.strip() for c in row.split("|")), strict=True))
     assert 4.5 < float(cells["high / low"]) < 5.5
     assert "about five times the lower" in README
+    narrow = [line.split("|") for line in table.splitlines() if "none found" in line]
+    assert {int(cells[3]) for cells in narrow} == {5}
+    shares = [int(cells[7].strip(" %")) for cells in narrow]
+    assert f"on 5 such data sets, it contained {min(shares)} to {max(shares)} % of the errors" in README

@@ -76,7 +76,7 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     """Map the numeric columns of a target to the mean and spread of the source.
 
     ``fit`` reads the source, ``adapt`` the target, and ``transform`` maps rows of the target. Use it only if the same
-    population was measured in another way. :class:`pyspar.TargetCorrection` finds out with ten labels.
+    population was measured in another way. :class:`pyspar.TargetCorrection` can test this with ten labels.
 
     Columns of text, categories, booleans and dates are not changed, nor are constant columns. A numeric column
     is also not changed if it has at most 24 distinct values in the source, and all values of the target are among them.

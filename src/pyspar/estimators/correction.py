@@ -77,7 +77,7 @@ class Candidate:
 
 
 class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Correct a fitted regressor with a few labels of the target, from about 5 to several thousand.
+    """Correct a fitted regressor with a few labels of the target: at least 3, and ten or more if possible.
 
     The residuals of the labelled rows are modelled as the sum of an offset, a slope in the prediction, a smooth
     function of the features, and noise, with sizes averaged by their evidence. If the labels do not indicate a drift,

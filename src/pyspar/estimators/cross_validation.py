@@ -23,7 +23,7 @@ MAX_FOLDS = 10
 
 
 def left_out_group_rmse(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Vector:
-    """Return the RMSE of one of our regressors, per output, on at most ``MAX_FOLDS`` folds of whole groups."""
+    """Return the RMSE of one of pyspar's regressors, per output, on at most ``MAX_FOLDS`` folds of whole groups."""
     fold_of_row = number_groups(groups, X) % MAX_FOLDS
     folds = []
     for fold in np.unique(fold_of_row):

@@ -48,7 +48,7 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
     """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
     A random row of each of n intervals between quantiles of the prediction is chosen. Every row is equally probable, so
-    the error on these rows is a fair estimate of the error on the target.
+    the error on these rows is an unbiased estimate of the error on the target.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
     """Return a copy of a fitted pipeline whose regressor is adapted to the target Z.
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. ``pipe`` is a
-    Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around one of our regressors. A
+    Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around one of pyspar's regressors. A
     search is replaced by its best estimator. Do not search over ``alpha``: it has no effect before adapting.
 
     Examples

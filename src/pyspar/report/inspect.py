@@ -47,7 +47,7 @@ def inspect(
     model : fitted regressor
         A SpARRegressor, BayesSpARRegressor or TargetCorrection, also in a Pipeline or search; or, with ``source``, any
         object with ``predict``.
-    Z : target rows, as for ``predict``; for our regressors outside a pipeline, anything that ``adapt`` accepts
+    Z : target rows, as for ``predict``; for pyspar's regressors outside a pipeline, anything that ``adapt`` accepts
     source : pair (X, y), optional
         The rows and labels that the model was fitted on. The source RMSE is then that of cross-validation with clones
         of the model. A model that cannot be cloned needs held-out rows.

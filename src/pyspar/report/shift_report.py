@@ -269,7 +269,7 @@ TEXTS = {
     "{expected} on the target, {comparison}.",
     "SPAR003": "{outside:percent} of the target's variation is in directions that do not occur in the source.",
     "SPAR004": "These columns are constant in the source only, so it does not show their effect: {columns:names}.",
-    "SPAR008": "Adapting removes {n_removed:count} of {n_directions:count} directions, shrinks {n_shrunk:count} others "
+    "SPAR008": "Adapting removes {n_removed:count} of {n_directions:count} directions, shrinks {n_shrunk:others} "
     "by more than half, and changes the predictions by {change:number} (root mean square).",
     "SPAR009": "The mean moved by more than {limit:number} source standard deviations: {columns:distances}. Check that "
     "units and encodings agree.",
@@ -303,6 +303,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "number": format_number,
     "percent": format_percent,
     "count": "{:,.0f}".format,
+    "others": lambda n: count_noun(round(n), "other"),
     "between": lambda ends: " to ".join(map(format_number, ends)),
     "names": lambda names: list_some(names, 5),
     "rows": lambda rows: ", ".join(map(str, rows)),
