@@ -56,6 +56,7 @@ MODELS = {
         s.X, np.exp(s.y - s.y.max())
     ),
     "groups": lambda s: BayesSpARRegressor().fit(s.X, s.y, groups=np.arange(len(s.y)) % 4),
+    "aligned": lambda s: align(SpARRegressor().fit(s.X, s.y), source=s.X, target=s.Z),
     "correction": lambda s: correct(BayesSpARRegressor().fit(s.X, s.y), s),
     "correction of a pipeline": lambda s: correct(make_pipeline(StandardScaler(), SpARRegressor()).fit(s.X, s.y), s),
     "correction that chooses an aligned model": lambda s: correct(
