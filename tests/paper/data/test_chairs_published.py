@@ -9,12 +9,6 @@ from pyspar.paper.data.chairs.published import find, split_tails
 from pyspar.paper.data.registry import check_dataset
 
 
-@pytest.fixture(autouse=True)
-def no_other_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("PYSPAR_DATA", raising=False)
-
-
 @pytest.fixture
 def rc49():
     """A small version of RC-49: 30 chairs in steps of 5°. Each image contains its row number."""
