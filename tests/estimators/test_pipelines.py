@@ -25,9 +25,8 @@ from pyspar.estimators.pipelines import find_unseen
 
 @pytest.fixture
 def pipe(shift):
-    return make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), SpARRegressor()).fit(
-        shift.X, shift.y
-    )
+    steps = StandardScaler(), PolynomialFeatures(2, include_bias=False), SpARRegressor()
+    return make_pipeline(*steps).fit(shift.X, shift.y)
 
 
 def test_it_equals_separate_transforming_and_adapting(shift, pipe):

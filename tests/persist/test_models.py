@@ -107,10 +107,9 @@ def test_what_cannot_be_saved_is_refused_and_nothing_is_written(shift, tmp_path)
     search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, cv=2).fit(shift.X, shift.y)
     with pytest.raises(InputError, match=r"GridSearchCV.*best_estimator_"):
         pyspar.save(search, tmp_path / "model.skops")
+    unnamed = make_pipeline(FunctionTransformer(lambda X: X), SpARRegressor()).fit(shift.X, shift.y)
     with pytest.raises(InputError, match="cannot be saved"):
-        pyspar.save(
-            make_pipeline(FunctionTransformer(lambda X: X), SpARRegressor()).fit(shift.X, shift.y), tmp_path / "m.skops"
-        )
+        pyspar.save(unnamed, tmp_path / "m.skops")
     with pytest.raises(TypeError, match="fitted model or Moments"):
         pyspar.save(StandardScaler(), tmp_path / "model.skops")
     with pytest.raises(InputError, match=r"end in \.skops"):
