@@ -287,10 +287,7 @@ def test_every_file_named_in_the_architecture_exists():
 
 def test_the_page_of_results_says_that_every_digit_of_table_1_is_the_same():
     text = (ROOT / "docs" / "reproduction.md").read_text()
-    assert (
-        "| `table1` | 10 or 100 seeds, CPU; 100 in the experiment of the authors' code | same digits: 14 of 14 cells |"
-        in text
-    )
+    assert re.search(r"^\|.* `table1` \| 10 or 100 seeds, .* \| same digits: 14 of 14 cells \|$", text, flags=re.M)
 
 
 def test_the_tolerances_of_the_method_page_are_those_of_the_code():

@@ -24,8 +24,8 @@ AGREES, PARTLY = 0.9, 0.5
 """The shares of cells from which a table counts as agreeing, and as partly agreeing."""
 NOTE = (
     f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one; a table if at least "
-    f"{AGREES:.0%} of its cells agree, and partly from {PARTLY:.0%}. Rows of a former protocol are not judged. *SpAR's sign in 6 of 8*: in 6 of the "
-    "8 cells with SpAR, our gain over the trained head has the sign of the published gain."
+    f"{AGREES:.0%} of its cells agree, and partly from {PARTLY:.0%}. Rows of a former protocol are not judged. "
+    "*SpAR's sign in 6 of 8*: in 6 of the 8 cells with SpAR, our gain over the trained head has the published sign."
 )
 
 

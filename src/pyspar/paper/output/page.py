@@ -67,14 +67,12 @@ writes.
 PROTOCOL = """
 ## Rows of a former protocol
 
-The networks of both suites of chairs were trained before these parts of the protocol were corrected, and not again, for
-lack of GPU time. Their chairs are not those of the paper either, so their numbers are only in the records.
+The networks of both suites of chairs were not trained again after the protocol was corrected. Their chairs are not
+those of the paper either, so their numbers are only in the records.
 
-- DANN makes a pass of the model and a pass of the critic in every epoch. The stored rows alternated whole epochs, so
-  their models were trained for half as long.
-- C-Mixup mixes inputs with partners from the whole set. The stored rows have partners from the batch.
-- The chair network has a 3 x 3 stem, stride 2 in four stages, LeakyReLU and pooled shortcuts. The stored rows of
-  `chair-angles` have the stem of ImageNet. The chairs are rendered without textures now.
+- DANN alternated whole epochs of model and critic, so the models were trained for half as long.
+- C-Mixup mixed inputs with partners from the batch, not from the whole set.
+- The chair network of `chair-angles` had the stem of ImageNet, and the chairs had textures.
 """
 
 
