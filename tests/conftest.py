@@ -128,22 +128,10 @@ def spar(monkeypatch):
     return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-def make_shifted_data(n=150, m=90, d=8, *, seed=0, shift=20.0):
-    """Return X, y and Z; most of the target's shift is along the second of eight features."""
-    rng = np.random.default_rng(seed)
-    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
-    Z[:, 1] *= shift
-    w = np.geomspace(2.0, 0.1, d)
-    return X, X @ w + rng.normal(size=n), Z
-
-
-@pytest.fixture(scope="session")
-def shifted_data():
-    """The factory behind ``shifted``."""
-    return make_shifted_data
-
-
 @pytest.fixture
 def shifted():
-    """A source and a target for inspections and reports."""
-    return make_shifted_data()
+    """A source and a target, most of whose shift is along the second of eight features."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(150, 8)), rng.normal(size=(90, 8))
+    Z[:, 1] *= 20.0
+    return X, X @ np.geomspace(2.0, 0.1, 8) + rng.normal(size=150), Z

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "pyspar"
 PAGE = ROOT / "ARCHITECTURE.md"
 START, END = "<!-- size -->\n", "<!-- end of size -->"
 

@@ -46,13 +46,11 @@ def test_predictions_are_the_same_in_every_format(done, files, source, target, t
     paths = files(source, target)
     done("adapt", *paths, *HOME, "-o", tmp_path / "p.csv")
     done("adapt", *paths, *HOME, "-o", tmp_path / f"q.{ending}")
-    expected, path = pd.read_csv(tmp_path / "p.csv", dtype={"home": str}), tmp_path / f"q.{ending}"
-    read = (
-        pd.read_parquet
-        if ending == "parquet"
-        else lambda p: pd.read_csv(p, sep="\t" if ending == "tsv" else ",", dtype={"home": str})
-    )
-    got = read(path)
+    expected, path = pd.read_csv(tmp_path / "p.csv"), tmp_path / f"q.{ending}"
+    if ending == "parquet":
+        got = pd.read_parquet(path)
+    else:
+        got = pd.read_csv(path, sep="\t" if ending == "tsv" else ",", dtype={"home": str})
     assert list(got["home"]) == list(target["home"])  # leading zeros survive
     np.testing.assert_array_equal(got["prediction"], expected["prediction"])
 

@@ -38,9 +38,8 @@ def test_the_smallest_direction_of_twelve_decades_is_the_constructed_one():
     np.testing.assert_allclose(np.abs((ours.V * V).sum(axis=0)), 1.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("tolerance", [1e-9])
 @pytest.mark.parametrize("n", [100, 5000])
-def test_a_huge_common_offset_costs_no_digits_of_the_spread(rng, tolerance, n):
+def test_a_huge_common_offset_costs_no_digits_of_the_spread(rng, n):
     # A spread of 1 at a mean of 1e8. Subtracting 1e8 from the rounded rows is exact, which is the reference; products
     # of the raw rows would have no digit left, and QR reads them unshifted, which costs eight of its sixteen.
     X = rng.normal(size=(n, 6)) @ rng.normal(size=(6, 6)) + 1e8
@@ -49,10 +48,10 @@ def test_a_huge_common_offset_costs_no_digits_of_the_spread(rng, tolerance, n):
     target = y + 1e8 - (y + 1e8).mean()
     ours = fit_ols(Moments.of(X, y), fit_intercept=True)
     reference = np.linalg.lstsq(small, target, rcond=None)[0]
-    np.testing.assert_allclose(ours.x.lam, np.linalg.svd(small, compute_uv=False), rtol=tolerance)
-    np.testing.assert_allclose(ours.w_hat[:, 0], reference, atol=100 * tolerance * np.abs(reference).max(), rtol=0)
+    np.testing.assert_allclose(ours.x.lam, np.linalg.svd(small, compute_uv=False), rtol=1e-9)
+    np.testing.assert_allclose(ours.w_hat[:, 0], reference, atol=1e-7 * np.abs(reference).max(), rtol=0)
     residual = np.sqrt(((target - small @ reference) ** 2).mean())
-    np.testing.assert_allclose(ours.sigma[0], residual, rtol=100 * tolerance)
+    np.testing.assert_allclose(ours.sigma[0], residual, rtol=1e-7)
 
 
 def test_merging_batches_at_a_huge_offset_keeps_half_the_digits(rng):

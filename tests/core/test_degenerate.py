@@ -1,6 +1,5 @@
 """Degenerate data: fewer rows than features, constant and empty columns, targets with one row or no variation."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -10,12 +9,7 @@ import pytest
 from pyspar import SpARRegressor, SparWarning
 from pyspar.theory import Moments, Spectrum, adapt, chi2_rule, fit_ols
 
-
-@pytest.fixture(autouse=True)
-def _numpy_warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

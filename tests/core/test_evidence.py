@@ -1,7 +1,5 @@
 """Maximum evidence, against the brute-force density of the labels, a fine grid, and another implementation."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,12 +10,7 @@ from sklearn.linear_model import BayesianRidge
 from pyspar import BayesSpARRegressor, Moments
 from pyspar.core.regression import Coordinates, fit_ridge, maximum_evidence
 
-
-@pytest.fixture(autouse=True)
-def _numpy_warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def problem(seed, n=30, d=5, noise=1.0, size=1.0):

@@ -87,8 +87,6 @@ def test_a_constant_column_has_weight_zero_for_every_source_of_moments(constant)
     batches = [(X[i : i + 7], y[i : i + 7]) for i in range(0, 300, 7)]
     for est in (
         SpARRegressor().fit(X, y),
-        SpARRegressor().fit(X, y),
-        SpARRegressor().fit(X, y),
         streamed,
         SpARRegressor().fit(batches),
         SpARRegressor().fit(Moments.of(X[:100], y[:100]) + Moments.of(X[100:], y[100:])),

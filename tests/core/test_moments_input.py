@@ -51,15 +51,6 @@ def test_every_form_of_the_same_rows_has_the_same_moments(table, form):
     assert (ours.n_features, ours.n_outputs, ours.rows) == (4, 2, 60)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_the_arrays_of_the_caller_are_not_changed(table, dtype):
-    X, Y = (np.array(part, dtype=dtype) for part in table)
-    weight = np.arange(60, dtype=np.float64)
-    before = X.tobytes(), Y.tobytes(), weight.tobytes()
-    Moments.of(X, Y, weight)
-    assert (X.tobytes(), Y.tobytes(), weight.tobytes()) == before
-
-
 @pytest.mark.parametrize(
     ("form", "kind"),
     [

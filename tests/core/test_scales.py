@@ -1,6 +1,5 @@
 """Data of any magnitude in the allowed range: the units do not change the removed directions. Others are refused."""
 
-import warnings
 from operator import attrgetter
 
 import numpy as np
@@ -10,12 +9,7 @@ import scipy.sparse as sp
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor, TargetCorrection
 
-
-@pytest.fixture(autouse=True)
-def _numpy_warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 # factors of X, Z and y

@@ -192,36 +192,10 @@ def test_every_kind_of_rows_gives_the_same_weights(shift, params, tmp_path):
         make().fit(Moments.of(X[:9], y[:9]) + Moments.of(X[9:], y[9:])).adapt(Moments.of(Z)),
         make().fit(load(tmp_path / "source.npz")).adapt(Z),
         make().fit(sp.csr_array(X), y).adapt(sp.csr_array(Z)),
-        make().set_params().fit(X, y).adapt(Z),
     ]
     for est in found:
         np.testing.assert_allclose(est.coef_, whole.coef_, rtol=0, atol=1e-10)
         assert est.tau2_ == pytest.approx(whole.tau2_, rel=1e-9)
-
-
-def test_a_loaded_model_equals_the_saved_one_and_can_be_adapted(shift, tmp_path, params):
-    pytest.importorskip("skops")
-    est = BayesSpARRegressor(**params).fit(shift.X, shift.y).adapt(shift.Z)
-    save(est, tmp_path / "model.skops")
-    back = load(tmp_path / "model.skops")
-    np.testing.assert_array_equal(back.predict(shift.Z), est.predict(shift.Z))
-    again = copy.copy(back).adapt(2.0 * shift.Z)
-    np.testing.assert_array_equal(again.coef_, copy.copy(est).adapt(2.0 * shift.Z).coef_)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"alpha": "soft"}, "alpha"),
-        ({"prior_scale": "metres"}, "prior_scale"),
-        ({"alpha": 1.5}, "alpha"),
-    ],
-)
-def test_invalid_parameters_raise_before_anything_changes(shift, wrong, named):
-    est = BayesSpARRegressor(**wrong)
-    with pytest.raises(ValueError, match=named):
-        est.fit(shift.X, shift.y)
-    assert not hasattr(est, "moments_")
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -1,6 +1,5 @@
 """Calibrated forecasts and intervals of the estimators, and the errors that they start from."""
 
-import pickle
 import time
 
 import numpy as np
@@ -11,14 +10,11 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor
 from pyspar.core.separation import Separation
 from pyspar.estimators.calibration import (
-    QUANTILES,
     ROWS,
-    SHIFT,
     STRETCH,
     forecast_error,
     forecast_from_errors,
     judge_outcome,
-    refuse_training_rows,
     row_factor,
 )
 from pyspar.estimators.cross_validation import left_out_errors
@@ -34,16 +30,8 @@ KNOWN = {"label_spread": 2.0, "n_source": 300, "n_target": 200}
 @pytest.mark.parametrize("spread", [0.5, 1.0, 3.0, 1e9])
 def test_intervals_contain_the_median_and_grow_with_the_level(kind, separation, spread):
     forecast = forecast_error(1.0, kind=kind, separation=separation, **{**KNOWN, "label_spread": spread})
-    ends = [
-        forecast.interval95[0],
-        forecast.interval80[0],
-        forecast.rmse,
-        forecast.interval80[1],
-        forecast.interval95[1],
-    ]
-    assert sorted(ends) == ends
-    assert len(set(ends)) == 5
-    assert ends[0] > 0.0
+    (low95, high95), (low80, high80) = forecast.interval95, forecast.interval80
+    assert 0.0 < low95 < low80 < forecast.rmse < high80 < high95
     assert forecast.rmse >= 1.0
 
 
@@ -88,11 +76,6 @@ def test_row_factors_follow_the_forecast_and_exceed_normal_quantiles():
     assert far[4] == pytest.approx(normal[4] * growth * ROWS[0.9])
 
 
-def test_the_tables_fit_on_a_screen():
-    assert {len(table) for table in SHIFT.values()} == {len(QUANTILES)}
-    assert sum(len(row) for table in SHIFT.values() for row in table) + 8 + len(ROWS) <= 55
-
-
 @pytest.mark.parametrize(
     ("outcome", "case"),
     [
@@ -121,12 +104,6 @@ def test_left_out_errors_are_those_of_cross_validation(rng, groups):
     np.testing.assert_allclose([f.source_rmse for f in forecasts], np.sqrt(np.mean(expected**2, axis=0)))
     with pytest.raises(InputError, match="at least 2 groups, got 1"):
         left_out_errors(LinearRegression(), X, Y, np.zeros(60))
-
-
-def test_a_forecast_from_training_rows_of_a_network_is_refused():
-    refuse_training_rows("held-out")
-    with pytest.raises(InputError, match="needs source rows that it was not trained on"):
-        refuse_training_rows("training")
 
 
 # The estimators -------------------------------------------------------------------------------------------------------
@@ -207,14 +184,6 @@ def test_a_thousand_outputs_are_forecast_in_well_under_a_second(rng):
     forecasts = est.expected_rmse(Z)
     assert time.process_time() - start < 2.0  # 0.3 s alone; six times as slow on a busy machine is still right
     assert len(forecasts) == 1000
-
-
-def test_a_stored_regressor_has_the_same_forecast_and_intervals(rng):
-    X, y, Z, _ = shifted(rng)
-    est = BayesSpARRegressor().fit(X, y).adapt(Z)
-    loaded = pickle.loads(pickle.dumps(est))
-    assert loaded.expected_rmse() == est.expected_rmse()
-    np.testing.assert_array_equal(loaded.predict_interval(Z), est.predict_interval(Z))
 
 
 def test_random_splits_have_the_error_that_is_forecast_and_rows_are_covered():

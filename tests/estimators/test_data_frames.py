@@ -51,24 +51,18 @@ def test_polars_gives_the_numbers_of_pandas_throughout(frames):
         any_regressor = inspect(pipe, Z2, source=(X2, convert(y)))
         fixed = TargetCorrection(pipe).fit(Z2, labels)
         encoded = TargetCorrection(Constant()).fit(Z2, np.where(np.arange(60) < 30, labels, np.nan))
-        results.append(
-            {
-                "predictions": [model.predict(Z2) for model in (adapted, fixed, encoded)],
-                "names": [
-                    *(column.name for column in inspection.columns),
-                    *(finding.code for finding in inspection.findings),
-                ],
-                "source": [any_regressor.outputs[0].source_rmse, any_regressor.separation.auc],
-                "codes": [finding.code for finding in any_regressor.findings],
-                "rows": rows_to_label(pipe, Z2, 5).rows.tolist(),
-                "names_in": [list(fixed.feature_names_in_), encoded.features_.transform(Z2[:1]).shape],
-            }
-        )
-    one, two = results
-    np.testing.assert_allclose(one.pop("predictions"), two.pop("predictions"), rtol=1e-10)
-    assert one.pop("source") == pytest.approx(two.pop("source"))
-    assert one == two
-    assert "SPAR014" in one["codes"]
+        predictions = [model.predict(Z2) for model in (adapted, fixed, encoded)]
+        source = [any_regressor.outputs[0].source_rmse, any_regressor.separation.auc]
+        columns = [column.name for column in inspection.columns]
+        codes = [[finding.code for finding in report.findings] for report in (inspection, any_regressor)]
+        names_in = list(fixed.feature_names_in_), encoded.features_.transform(Z2[:1]).shape
+        rows = rows_to_label(pipe, Z2, 5).rows.tolist()
+        results.append((predictions, source, (columns, codes, names_in, rows)))
+    (predictions, source, names), (expected, expected_source, expected_names) = results
+    np.testing.assert_allclose(predictions, expected, rtol=1e-10)
+    assert source == pytest.approx(expected_source)
+    assert names == expected_names
+    assert "SPAR014" in codes[1]
 
 
 class NoPandas:

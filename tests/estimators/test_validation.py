@@ -15,15 +15,18 @@ NAMES = list("abcde")
 
 @pytest.fixture
 def fitted(shift):
-    return (
-        SpARRegressor().fit(pd.DataFrame(shift.X, columns=NAMES), shift.y).adapt(pd.DataFrame(shift.Z, columns=NAMES))
-    )
+    X, Z = (pd.DataFrame(rows, columns=NAMES) for rows in (shift.X, shift.Z))
+    return SpARRegressor().fit(X, shift.y).adapt(Z)
 
 
 def spoilt(array, value, at=(3, 2)):
     array = np.array(array, dtype=float)
     array[at] = value
     return array
+
+
+def is_unchanged(est, state):
+    return est.__dict__.keys() == state.keys() and all(est.__dict__[name] is value for name, value in state.items())
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -48,7 +51,7 @@ BAD_SOURCES = {
     "no rows": lambda X, y: (X[:0], y[:0], None),
     "one dimension": lambda X, y: (X[:, 0], y, None),
     "complex": lambda X, y: (X + 1j, y, None),
-    "words": lambda X, y: (X.astype(str).astype(object).tolist() and [["a"] * 5] * 300, y, None),
+    "words": lambda X, y: ([["a"] * 5] * 300, y, None),
     "negative weight": lambda X, y: (X, y, spoilt(np.ones(300), -1.0, 0)),
     "weight that is NaN": lambda X, y: (X, y, spoilt(np.ones(300), np.nan, 0)),
     "weights of zero": lambda X, y: (X, y, np.zeros(300)),
@@ -58,19 +61,14 @@ BAD_SOURCES = {
 
 
 @pytest.mark.parametrize("kind", list(BAD_SOURCES))
-@pytest.mark.parametrize("model", [SpARRegressor])
-def test_an_invalid_fit_leaves_the_estimator_unchanged(shift, kind, model):
-    est = model().fit(shift.X, shift.y)
-    if model is SpARRegressor:
-        est.adapt(shift.Z)
+def test_an_invalid_fit_leaves_the_estimator_unchanged(shift, kind):
+    est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     predictions, state = est.predict(shift.Z), dict(est.__dict__)
     X, y, weight = BAD_SOURCES[kind](shift.X, shift.y)
     with pytest.raises((ValueError, TypeError)):
         est.fit(X, y, weight)
     np.testing.assert_array_equal(est.predict(shift.Z), predictions)
-    assert est.n_features_in_ == 5
-    assert est.__dict__.keys() == state.keys()
-    assert all(est.__dict__[name] is value for name, value in state.items())
+    assert is_unchanged(est, state)
 
 
 @pytest.mark.parametrize("model", [SpARRegressor, BayesSpARRegressor])
@@ -86,8 +84,7 @@ def test_an_interrupted_fit_leaves_the_estimator_unchanged(shift, monkeypatch, m
     for fit in (est.fit, est.partial_fit, lambda X, y: est.fit(Moments.of(X, y))):
         with pytest.raises(KeyboardInterrupt):
             fit(2.0 * frame, shift.y)
-        assert est.__dict__.keys() == state.keys()
-        assert all(est.__dict__[name] is value for name, value in state.items())
+        assert is_unchanged(est, state)
 
 
 BAD_TARGETS = {
@@ -112,12 +109,10 @@ def test_an_invalid_target_leaves_the_estimator_unchanged(shift, kind):
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     predictions, state = est.predict(shift.Z), dict(est.__dict__)
     Z, weight = BAD_TARGETS[kind](shift.Z)
-    for method in (est.adapt,):
-        with pytest.raises((ValueError, TypeError)):
-            method(Z, sample_weight=weight)
-        np.testing.assert_array_equal(est.predict(shift.Z), predictions)
-        assert est.__dict__.keys() == state.keys()
-        assert all(est.__dict__[name] is value for name, value in state.items())
+    with pytest.raises((ValueError, TypeError)):
+        est.adapt(Z, sample_weight=weight)
+    np.testing.assert_array_equal(est.predict(shift.Z), predictions)
+    assert is_unchanged(est, state)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -142,11 +137,9 @@ def test_fit_and_adapt_reject_an_alpha_outside_zero_to_one(shift, alpha):
     est = SpARRegressor().fit(shift.X, shift.y).adapt(shift.Z)
     before = est.coef_.copy()
     est.set_params(alpha=alpha)
-    for method in (est.adapt,):
+    for call in (lambda: est.adapt(shift.Z), lambda: est.partial_fit(shift.X, shift.y)):
         with pytest.raises(ValueError, match="alpha"):
-            method(shift.Z)
-    with pytest.raises(ValueError, match="alpha"):
-        est.partial_fit(shift.X, shift.y)
+            call()
     np.testing.assert_array_equal(est.coef_, before)
 
 
@@ -158,12 +151,15 @@ def test_fit_and_adapt_reject_an_alpha_outside_zero_to_one(shift, alpha):
         (SpARRegressor, "fit_intercept", "no"),
         (BayesSpARRegressor, "prior_scale", "metres"),
         (BayesSpARRegressor, "alpha", 2.0),
+        (BayesSpARRegressor, "alpha", "soft"),
     ],
 )
 def test_fit_and_adapt_reject_unknown_values_of_a_parameter(shift, model, name, value):
     message = rf"'{name}' parameter of {model.__name__}.*{value!r}"
+    est = model(**{name: value})
     with pytest.raises(ValueError, match=message):
-        model(**{name: value}).fit(shift.X, shift.y)
+        est.fit(shift.X, shift.y)
+    assert not hasattr(est, "moments_")
     with pytest.raises(ValueError, match=message):
         model().fit(shift.X, shift.y).set_params(**{name: value}).adapt(shift.Z)
 

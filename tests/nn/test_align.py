@@ -159,11 +159,16 @@ class GroupNormAct(nn.GroupNorm):
         return super().forward(x).relu()
 
 
+def fuse(model, first, second):
+    """Return the model with layers that contain the activations."""
+    first.load_state_dict(model[1].state_dict())
+    second.load_state_dict(model[4].state_dict())
+    return nn.Sequential(model[0], first, model[3], second, model[6]).eval()
+
+
 def test_an_activation_inside_batch_normalisation_changes_nothing(networks):
     model = networks["batch"]
-    fused = nn.Sequential(model[0], BatchNormAct(16), model[3], BatchNormAct(16), model[6]).eval()
-    fused[1].load_state_dict(model[1].state_dict())
-    fused[3].load_state_dict(model[4].state_dict())
+    fused = fuse(model, BatchNormAct(16), BatchNormAct(16))
     for passes in (0, 1):
         expected, result = (align(one, SOURCE, TARGET, passes, force=True).model for one in (model, fused))
         for value, other in zip(expected.state_dict().values(), result.state_dict().values(), strict=True):
@@ -172,10 +177,7 @@ def test_an_activation_inside_batch_normalisation_changes_nothing(networks):
 
 
 def test_scales_behind_which_an_activation_follows_inside_a_layer_change_by_gradients_only(networks):
-    model = networks["group"]
-    fused = nn.Sequential(model[0], GroupNormAct(4, 16), model[3], GroupNormAct(4, 16), model[6]).eval()
-    fused[1].load_state_dict(model[1].state_dict())
-    fused[3].load_state_dict(model[4].state_dict())
+    fused = fuse(networks["group"], GroupNormAct(4, 16), GroupNormAct(4, 16))
     assert is_same(state(fused), state(align(fused, SOURCE, TARGET, passes=0, force=True).model))
     result = align(fused, SOURCE, TARGET)
     assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(fused, TARGET, labels(ROWS))
@@ -368,10 +370,8 @@ def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
     expected = state(align(model, summary, TARGET, 1).model)
     assert is_same(expected, state(align(model, path, TARGET, 1).model))
     assert is_same(expected, state(align(model, str(path), TARGET, 1).model))
-    direct = align(model, SOURCE, TARGET, 1)
-    assert rmse(direct.model, TARGET, labels(ROWS)) == pytest.approx(
-        rmse(align(model, path, TARGET, 1).model, TARGET, labels(ROWS)), rel=0.1
-    )
+    direct, from_file = (align(model, of, TARGET, 1).model for of in (SOURCE, path))
+    assert rmse(direct, TARGET, labels(ROWS)) == pytest.approx(rmse(from_file, TARGET, labels(ROWS)), rel=0.1)
     halved = copy.deepcopy(model).to(torch.bfloat16)
     assert align(halved, path, TARGET.to(torch.bfloat16), passes=0).changed
     with pytest.raises(InputError, match="network whose head has other weights; write"):
@@ -382,22 +382,20 @@ def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
         summary.save(tmp_path / "source.pkl")
 
 
-def damage(parts, name):
-    if name == "pickle":
-        return parts | {"mean": np.array([{"a": 1}], dtype=object)}
-    if name == "missing":
-        return {key: value for key, value in parts.items() if key != "head"}
-    if name == "shape":
-        return parts | {"mean": parts["mean"][:-1]}
-    field = "variances" if name == "variance" else "support"
-    return parts | {field: parts[field] * (-1.0 if name == "variance" else np.nan)}
+DAMAGE = {
+    "pickle": lambda parts: parts | {"mean": np.array([{"a": 1}], dtype=object)},
+    "missing": lambda parts: {key: value for key, value in parts.items() if key != "head"},
+    "shape": lambda parts: parts | {"mean": parts["mean"][:-1]},
+    "variance": lambda parts: parts | {"variances": -parts["variances"]},
+    "nan": lambda parts: parts | {"support": parts["support"] * np.nan},
+}
 
 
-@pytest.mark.parametrize("name", ["pickle", "missing", "shape", "variance", "nan"])
+@pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_file_is_refused(networks, tmp_path, name):
     path = tmp_path / "source.npz"
     parts = {key: np.asarray(value) for key, value in vars(summarize(networks["batch"], SOURCE)).items()}
-    np.savez(path, **damage(parts, name))
+    np.savez(path, **DAMAGE[name](parts))
     with pytest.raises(InputError, match="is not a summary"):
         SourceSummary.load(path)
     for content in (b"PK\x03\x04 broken", b"text", b""):

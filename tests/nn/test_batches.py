@@ -62,7 +62,6 @@ def test_names_are_matched_to_the_parameters_of_forward(problem):
 @pytest.mark.parametrize(
     ("batch", "words"),
     [
-        (lambda p: (p.X, p.y, p.y), r"a tuple of \(Tensor of shape \(400, 6\), Tensor of shape \(400,\), Tensor"),
         (lambda p: {"a": p.X, "b": p.X, "y": p.y}, r"a dict with 'a' \(Tensor of shape \(400, 6\)\), 'b'"),
         (lambda p: SimpleNamespace(x=p.X, y=p.y), r"a SimpleNamespace"),
         (lambda p: (), r"a tuple of \(\)"),
@@ -73,30 +72,27 @@ def test_an_ambiguous_batch_is_refused_with_its_description(mlp, problem, batch,
         adapt_head(mlp(), [batch(problem)], [problem.Z])
 
 
-@pytest.mark.parametrize("batch", [lambda p: p.X, lambda p: (p.X,), lambda p: {"x": p.X}])
-def test_a_source_without_labels_is_refused(mlp, problem, batch):
-    with pytest.raises(ValueError, match=r"batch 0 of source_loader: .*labels in a"):
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (lambda p: (p.X,), ".*labels in a"),
+        (lambda p: {"x": p.X}, ".*labels in a"),
+        (lambda p: (p.X, {"a": p.y}), "labels .*a dict with 'a'"),
+    ],
+)
+def test_a_source_without_labels_is_refused(mlp, problem, batch, words):
+    with pytest.raises(ValueError, match=f"batch 0 of source_loader: {words}"):
         adapt_head(mlp(), [batch(problem)], [problem.Z])
-    with pytest.raises(ValueError, match=r"batch 0 of source_loader: .*labels in a dict with 'x' .*, 'y' .*, 'target'"):
-        adapt_head(mlp(), [{"x": problem.X, "y": problem.y, "target": problem.y}], [problem.Z])
-    with pytest.raises(ValueError, match=r"batch 0 of source_loader: labels .*a dict with 'a'"):
-        adapt_head(mlp(), [(problem.X, {"a": problem.y})], [problem.Z])
 
 
 def test_an_object_that_is_not_a_loader_is_refused(mlp, problem):
-    with pytest.raises(TypeError, match=r"source_loader .*Tensor of shape \(400, 6\).*TensorDataset"):
-        adapt_head(mlp(), problem.X, problem.target)
     with pytest.raises(TypeError, match=r"target_loader .*got int"):
         adapt_head(mlp(), problem.source, 3)
-    with pytest.raises(TypeError, match=r"source_loader .*got a TensorDataset"):
-        adapt_head(mlp(), TensorDataset(problem.X, problem.y), problem.target)
     with pytest.raises(TypeError, match=r"inputs .*str"):
         adapt_head(mlp(), problem.source, problem.target, inputs="x")
 
 
 def test_an_empty_or_exhausted_loader_is_named(mlp, problem):
-    with pytest.raises(ValueError, match=r"source_loader .*at least one batch"):
-        adapt_head(mlp(), [], problem.target)
     used = iter(problem.target)
     list(used)
     with pytest.raises(ValueError, match=r"target_loader .*at least one batch"):

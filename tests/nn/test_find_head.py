@@ -85,8 +85,6 @@ def test_a_model_without_a_linear_layer_is_refused(problem, make_network):
 
 
 def test_an_unknown_layer_name_raises_an_error_with_the_last_linear_layers(mlp, problem):
-    with pytest.raises(ValueError, match=r"no layer named 'head'.*'fc', 'body.4', 'body.0'"):
-        adapt_head(mlp(), problem.source, problem.target, head="head")
     with pytest.raises(ValueError, match=r"no linear layer named 'body.1'"):
         adapt_head(mlp(), problem.source, problem.target, head="body.1")
     deep = nn.Sequential(*[nn.Linear(6, 6) for _ in range(12)], nn.ReLU())
@@ -116,11 +114,6 @@ def test_a_layer_that_is_not_linear_in_its_own_weight_is_refused(make_network, p
 
     with pytest.raises(ValueError, match=r"Cosine computes"):
         adapt_head(nn.Sequential(nn.Linear(6, 5), Cosine(5, 1)), problem.source, problem.target)
-
-
-def test_a_layer_that_runs_twice_per_batch_is_refused(make_network, problem):
-    with pytest.raises(ValueError, match=r"2 times per batch"):
-        adapt_head(make_network(lambda s, x: (s.fc(s.body(x)), s.fc(s.body(-x)))), problem.source, problem.target)
 
 
 class TwoHeads(nn.Module):

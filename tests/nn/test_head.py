@@ -118,10 +118,6 @@ def test_the_representation_states_how_much_was_changed(mlp, problem, method, al
 
 def test_a_head_that_shares_its_weight_is_refused(make_network, problem):
     model = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
-    model.decoder.weight = model.fc.weight
-    with pytest.raises(ValueError, match=r"'fc' .*'decoder.weight'"):
-        adapt_head(model, problem.source, problem.target)
-    model = make_network(lambda s, x: s.fc(s.body(x)), decoder=nn.Linear(5, 1))
     model.decoder.weight.data = model.fc.weight.data
     with pytest.raises(ValueError, match=r"'fc' .*'decoder.weight'"):
         adapt_head(model, problem.source, problem.target)
@@ -142,21 +138,21 @@ class NeverRun(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("options", "words"),
     [
-        ({"alpha": 2}, ValueError, "alpha.* 2"),
-        ({"alpha": 1.5}, ValueError, "alpha.* 1.5"),
-        ({"alpha": float("nan")}, ValueError, "alpha.* nan"),
-        ({"alpha": "high"}, ValueError, "alpha.* 'high'"),
-        ({"method": "ridge"}, ValueError, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
-        ({"method": None}, ValueError, "method.* None"),
-        ({"cutoff": 1.0}, ValueError, "cutoff.* 1.0"),
-        ({"cutoff": "small"}, ValueError, "cutoff.* 'small'"),
-        ({"labels_scale": "any"}, ValueError, "labels_scale.* 'check', 'ignore'.* 'any'"),
+        ({"alpha": 2}, "alpha.* 2"),
+        ({"alpha": 1.5}, "alpha.* 1.5"),
+        ({"alpha": float("nan")}, "alpha.* nan"),
+        ({"alpha": "high"}, "alpha.* 'high'"),
+        ({"method": "ridge"}, "method.* 'bayes', 'spar', 'ols'.* 'ridge'"),
+        ({"method": None}, "method.* None"),
+        ({"cutoff": 1.0}, "cutoff.* 1.0"),
+        ({"cutoff": "small"}, "cutoff.* 'small'"),
+        ({"labels_scale": "any"}, "labels_scale.* 'check', 'ignore'.* 'any'"),
     ],
 )
-def test_options_are_checked_before_a_batch_is_read_or_the_model_is_run(never_read, options, error, words):
-    with pytest.raises(error, match=words):
+def test_options_are_checked_before_a_batch_is_read_or_the_model_is_run(never_read, options, words):
+    with pytest.raises(ValueError, match=words):
         adapt_head(NeverRun(), never_read, never_read, **options)
 
 

@@ -3,6 +3,7 @@
 import ast
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ def through_skops(model, tmp_path):
 
 @pytest.mark.parametrize("route", [through_pickle, through_skops])
 @pytest.mark.parametrize("outputs", [None, 2])
-@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor])
+@pytest.mark.parametrize("kind", [SpARRegressor, BayesSpARRegressor, partial(BayesSpARRegressor, "equal", 0.999)])
 def test_a_loaded_model_predicts_the_same_and_can_be_adapted_again(shifts, rng, tmp_path, route, outputs, kind):
     data = shifts(0, outputs=outputs)
     X, Z = (pd.DataFrame(part, columns=list("abcde")) for part in (data.X, data.Z))
@@ -37,7 +38,8 @@ def test_a_loaded_model_predicts_the_same_and_can_be_adapted_again(shifts, rng, 
     loaded = route(est, tmp_path)
     assert loaded.get_params() == est.get_params()
     np.testing.assert_array_equal(loaded.predict(Z), est.predict(Z))
-    np.testing.assert_array_equal(loaded.predict_interval(Z)[0], est.predict_interval(Z)[0])
+    np.testing.assert_array_equal(loaded.predict_interval(Z), est.predict_interval(Z))
+    assert loaded.expected_rmse() == est.expected_rmse()
     other = Z * rng.uniform(0.5, 2.0, size=5)
     np.testing.assert_array_equal(copy.copy(loaded).adapt(other).coef_, copy.copy(est).adapt(other).coef_)
     np.testing.assert_array_equal(loaded.partial_fit(X, data.y).coef_, est.partial_fit(X, data.y).coef_)

