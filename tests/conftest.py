@@ -126,12 +126,3 @@ def spar(monkeypatch):
 
     monkeypatch.setenv("COLUMNS", "300")
     return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-@pytest.fixture
-def shifted():
-    """A source and a target, most of whose shift is along the second of eight features."""
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(150, 8)), rng.normal(size=(90, 8))
-    Z[:, 1] *= 20.0
-    return X, X @ np.geomspace(2.0, 0.1, 8) + rng.normal(size=150), Z

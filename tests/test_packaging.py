@@ -88,9 +88,8 @@ def test_a_missing_package_is_named_with_its_extra_and_nothing_is_written(
 def test_the_command_without_its_extra_prints_the_pip_command(monkeypatch, capsys, module):
     from pyspar.__main__ import main
 
-    for name in [
-        name for name in sys.modules if name.startswith(("pyspar.cli", "pyspar.paper.commands", f"{module}."))
-    ]:
+    loaded = ("pyspar.cli", "pyspar.paper.commands", f"{module}.")
+    for name in [name for name in sys.modules if name.startswith(loaded)]:
         monkeypatch.delitem(sys.modules, name)  # a cached submodule would be imported without its package
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr("pyspar.__main__._set_handler", lambda handler: None)

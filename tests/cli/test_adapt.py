@@ -156,12 +156,11 @@ def test_the_options_of_the_source_are_those_of_the_target_and_of_the_model(
     # Cells with three digits after the comma would be thousands of a reader that guesses.
     for path, table in zip(comma, (source, target)):
         table[NUMBERS].to_csv(path, index=False, sep="\t", decimal=",", float_format="%.3f")
-    refused = spar("predict", tmp_path / "m.skops", plain[1], "-o", tmp_path / "q.csv")  # points where commas belong
-    assert refused.exit_code == 2
-    assert "--decimal" in refused.stderr
-    refused = spar("adapt", *comma, "--label", "price", "-o", tmp_path / "q.csv")
-    assert refused.exit_code == 2
-    assert "--decimal ," in refused.stderr
+    points = ("predict", tmp_path / "m.skops", plain[1])  # points where commas belong
+    for command, text in ((points, "--decimal"), (("adapt", *comma, "--label", "price"), "--decimal ,")):
+        refused = spar(*command, "-o", tmp_path / "q.csv")
+        assert refused.exit_code == 2
+        assert text in refused.stderr
     assert not (tmp_path / "q.csv").exists()
 
 

@@ -109,9 +109,8 @@ def test_a_killed_process_leaves_complete_files_only(source, target, tmp_path):
     (tmp_path / "out").mkdir()
     arguments = ["adapt", "s.csv", "t.parquet", *HOME, "-o", "out/p.csv"]
     for delay in (1.0, 2.0, 3.0, 4.0):
-        running = subprocess.Popen(
-            [sys.executable, "-m", "pyspar", *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, env=ENVIRONMENT
-        )
+        command = [sys.executable, "-m", "pyspar", *arguments]
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
         time.sleep(delay)
         running.kill()
         running.wait(timeout=60)

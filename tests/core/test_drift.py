@@ -104,11 +104,12 @@ def test_a_count_stands_for_copies_of_a_row(smooth):
     assert counted.expected_variance() == pytest.approx(copies.expected_variance())
 
 
-def test_an_exact_model_is_not_changed():
+def test_an_exact_model_is_not_changed_and_residuals_at_the_level_of_rounding_are_no_drift():
     Z, f, _ = make_rows()
-    drift = fit(Z, f, f[:12])
-    np.testing.assert_array_equal(drift.correct(Z, f)[0], f)
-    assert drift.noise2 == 0.0
+    exact, rounded = fit(Z, f, f[:12]), fit(Z, f, f[:12] * (1.0 + 3e-16))
+    for drift in (exact, rounded):
+        np.testing.assert_array_equal(drift.correct(Z, f)[0], f)
+    assert exact.noise2 == rounded.probability[0] == 0.0
 
 
 def test_noise_alone_changes_little():
@@ -239,13 +240,6 @@ def test_normal_labels_have_full_weight_except_for_one_set_in_a_thousand():
         assert down < 0.003
         tails = np.mean([(weigh_labels(rng.standard_t(3, size=n), np.ones(n)) < 1e-4).any() for _ in range(500)])
         assert tails < 0.003
-
-
-def test_residuals_at_the_level_of_rounding_are_no_drift():
-    Z, f, _ = make_rows()
-    drift = fit(Z, f, f[:12] * (1.0 + 3e-16))
-    assert drift.probability[0] == 0.0
-    np.testing.assert_array_equal(drift.correct(Z, f)[0], f)
 
 
 @pytest.mark.parametrize("n", [20, 50])

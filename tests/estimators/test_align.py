@@ -270,17 +270,6 @@ def test_align_refuses_what_is_not_a_fitted_model():
         align(LinearRegression(), source=X, target=Z)
 
 
-def test_an_aligned_model_is_saved_loaded_and_a_candidate_of_a_correction(tmp_path):
-    pytest.importorskip("skops")
-    y, measured = X @ [1.0, 2.0, 3.0], 2.0 * X + 1.0
-    model = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
-    aligned = align(model, source=X, target=measured)
-    pyspar.save(aligned, tmp_path / "aligned.skops")
-    np.testing.assert_array_equal(pyspar.load(tmp_path / "aligned.skops").predict(measured), aligned.predict(measured))
-    chosen = pyspar.TargetCorrection({"trained": model, "aligned": aligned}).fit(measured[:10], y[:10])
-    assert chosen.chosen_ == "aligned"
-
-
 @pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline])
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
 def test_an_aligned_model_accepts_nan_if_the_model_does(wrap, container):

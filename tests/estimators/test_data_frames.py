@@ -27,10 +27,9 @@ def frames(rng):
 
 
 def pipeline():
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return make_pipeline(
-        make_column_transformer((StandardScaler(), ["a", "b"]), (encoder, ["k"])), BayesSpARRegressor()
-    )
+    categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    encoder = make_column_transformer((StandardScaler(), ["a", "b"]), (categories, ["k"]))
+    return make_pipeline(encoder, BayesSpARRegressor())
 
 
 class Constant:

@@ -77,9 +77,8 @@ def test_the_weights_of_a_residual_network_and_a_transformer_equal_those_of_feat
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
     head = adapted.model.get_submodule(adapted.head_name)
-    expected = (
-        SpARRegressor(fit_intercept=head.bias is not None).fit(features[0], y.double().numpy()).adapt(features[1])
-    )
+    expected = SpARRegressor(fit_intercept=head.bias is not None).fit(features[0], y.double().numpy())
+    expected.adapt(features[1])
     # float32 features of another order of batches differ by rounding, which least squares magnifies.
     np.testing.assert_allclose(head.weight.detach()[0], expected.coef_, rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(adapted.adaptation.removed, expected.adaptation_.removed)

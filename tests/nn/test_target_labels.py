@@ -64,7 +64,7 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
     assert adapted.drift.probability > 0.99
     assert adapted.drift.n_labels == 12
     assert float(adapted.forecast) == pytest.approx(float(fixed.expected_rmse()))
-    assert "target labels" in repr(adapted)
+    assert "corrected with labels: " in repr(adapted)
     assert all(torch.equal(before[name], value) for name, value in case.model.state_dict().items())
     # An ordinary module: a bias is added if the head had none, and the state can be saved and loaded.
     head = adapted.model[2]

@@ -56,6 +56,7 @@ MODELS = {
         s.X, np.exp(s.y - s.y.max())
     ),
     "groups": lambda s: BayesSpARRegressor().fit(s.X, s.y, groups=np.arange(len(s.y)) % 4),
+    "aligned": lambda s: align(SpARRegressor().fit(s.X, s.y), source=s.X, target=s.Z),
     "correction": lambda s: correct(BayesSpARRegressor().fit(s.X, s.y), s),
     "correction of a pipeline": lambda s: correct(make_pipeline(StandardScaler(), SpARRegressor()).fit(s.X, s.y), s),
     "correction that chooses an aligned model": lambda s: correct(
@@ -106,10 +107,9 @@ def test_what_cannot_be_saved_is_refused_and_nothing_is_written(shift, tmp_path)
     search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, cv=2).fit(shift.X, shift.y)
     with pytest.raises(InputError, match=r"GridSearchCV.*best_estimator_"):
         pyspar.save(search, tmp_path / "model.skops")
+    unnamed = make_pipeline(FunctionTransformer(lambda X: X), SpARRegressor()).fit(shift.X, shift.y)
     with pytest.raises(InputError, match="cannot be saved"):
-        pyspar.save(
-            make_pipeline(FunctionTransformer(lambda X: X), SpARRegressor()).fit(shift.X, shift.y), tmp_path / "m.skops"
-        )
+        pyspar.save(unnamed, tmp_path / "m.skops")
     with pytest.raises(TypeError, match="fitted model or Moments"):
         pyspar.save(StandardScaler(), tmp_path / "model.skops")
     with pytest.raises(InputError, match=r"end in \.skops"):

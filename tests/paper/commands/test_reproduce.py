@@ -98,16 +98,7 @@ def test_missing_data_skips_its_rows_and_the_table_contains_the_instructions(spa
     assert "a shovel" in (tmp_path / "povertymap" / "table.md").read_text()
 
 
-@pytest.fixture
-def changed_data(tmp_path):
-    """A folder with a data file that has the wrong checksum."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "SkillCraft1_Dataset.csv").write_text("GameID,LeagueIndex\n1,1\n")
-    return folder
-
-
-def test_a_changed_data_file_skips_its_rows_only_and_shows_its_checksum(spar, tmp_path, changed_data, monkeypatch):
+def test_a_changed_data_file_skips_its_rows_only_and_shows_its_checksum(spar, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from pyspar.paper.data import load
     from pyspar.paper.runs import run as run_module
@@ -118,7 +109,8 @@ def test_a_changed_data_file_skips_its_rows_only_and_shows_its_checksum(spar, tm
         return load(spec.task, folder=folder) if spec.task == "skillcraft" else load_run_data(spec, folder)
 
     monkeypatch.setattr(run_module, "load_run_data", load_or_generate)
-    result = spar("reproduce", "alpha", "--mini", "--jobs", "1", "--out", tmp_path / "out", "--data", changed_data)
+    (tmp_path / "SkillCraft1_Dataset.csv").write_text("GameID,LeagueIndex\n1,1\n")
+    result = spar("reproduce", "alpha", "--mini", "--jobs", "1", "--out", tmp_path / "out", "--data", tmp_path)
     assert result.exit_code == 1
     assert "skillcraft: skipped." in result.stdout
     assert "9201edfe" in result.stdout

@@ -1,5 +1,7 @@
 """The published ChairAngles-Tails: the split, and reading the user's file in each layout."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,6 @@ from pyspar.errors import InputError, MissingDataError
 from pyspar.paper.data import load
 from pyspar.paper.data.chairs.published import find, split_tails
 from pyspar.paper.data.registry import check_dataset
-
-
-@pytest.fixture(autouse=True)
-def no_other_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYSPAR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("PYSPAR_DATA", raising=False)
 
 
 @pytest.fixture
@@ -113,10 +109,6 @@ def write_pickled(path):
     np.savez(path, images=np.array([{}], dtype=object), labels=np.ones(1), indx_train=np.zeros(1, int))
 
 
-def write_empty(path):
-    path.write_bytes(b"")
-
-
 def write_truncated(path):
     np.savez(path, images=np.zeros((4, 3, 64, 64), np.uint8), labels=np.ones(4), indx_train=np.zeros(1, int))
     path.write_bytes(path.read_bytes()[:20_000])
@@ -127,7 +119,7 @@ def write_single_array(path):
         np.save(file, np.ones(3))
 
 
-@pytest.mark.parametrize("damage", [write_pickled, write_empty, write_truncated, write_single_array])
+@pytest.mark.parametrize("damage", [write_pickled, Path.touch, write_truncated, write_single_array])
 def test_a_damaged_npz_file_raises_with_its_name(tmp_path, damage):
     damage(tmp_path / "RC-49_64x64.npz")
     with pytest.raises(InputError, match=r"RC-49_64x64\.npz"):

@@ -96,9 +96,8 @@ def test_equal_seeds_give_equal_bytes_and_different_seeds_do_not(small, cache):
     path.unlink()
     load("rcf-mnist", folder=small)
     assert path.read_bytes() == first
-    assert (
-        load("rcf-mnist", folder=small, seed=1).train.X.tobytes() != load("rcf-mnist", folder=small).train.X.tobytes()
-    )
+    zero, one = (load("rcf-mnist", folder=small, seed=seed).train.X.tobytes() for seed in (0, 1))
+    assert zero != one
     assert sorted(file.name for file in path.parent.iterdir()) == [f"v1-nearest-seed{seed}.npz" for seed in (0, 1)]
 
 

@@ -10,13 +10,6 @@ from pyspar.paper.networks import efficientnet as module  # noqa: E402
 from pyspar.paper.networks.efficientnet import efficientnet_lite0, read_weights  # noqa: E402
 
 
-def weights_or_skip():
-    try:
-        return read_weights()
-    except InputError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture
 def images():
     return torch.tensor(np.random.default_rng(0).normal(size=(2, 3, 224, 224)), dtype=torch.float32)
@@ -24,7 +17,10 @@ def images():
 
 def test_it_computes_what_the_package_of_the_architecture_computes(images):
     package = pytest.importorskip("efficientnet_lite_pytorch", reason="needs: pip install efficientnet-lite-pytorch")
-    state = weights_or_skip()
+    try:
+        state = read_weights()
+    except InputError as error:
+        pytest.skip(str(error))
     theirs = package.EfficientNet.from_name("efficientnet-lite0")
     theirs.load_state_dict(state)
     theirs.eval()

@@ -99,15 +99,9 @@ for i in range(start, start + 40):
 @pytest.mark.skipif(os.name == "nt", reason="needs flock")
 def test_two_processes_that_append_the_same_records_write_each_once(tmp_path):
     path = tmp_path / "r.jsonl"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", APPEND, str(path), str(start)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for start in (0, 20)
-    ]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    commands = [[sys.executable, "-c", APPEND, str(path), str(start)] for start in (0, 20)]
+    processes = [subprocess.Popen(command, **options) for command in commands]
     for process in processes:
         process.stdout.readline()
     for process in processes:  # both are ready, so that they write at the same time

@@ -222,9 +222,8 @@ def test_uint8_images_are_scaled_and_uint8_tables_are_not(shape, scale):
         task = ShiftTask("bytes", part, part, part, "none", "made here", "none")
         return train(model, ERM(), task, config(epochs=2), 0)
 
-    assert train_linear(X).validation == pytest.approx(
-        train_linear((X / scale).astype(np.float32)).validation, rel=1e-5
-    )
+    expected = train_linear((X / scale).astype(np.float32)).validation
+    assert train_linear(X).validation == pytest.approx(expected, rel=1e-5)
 
 
 class TwoPasses(Objective):
