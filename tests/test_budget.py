@@ -81,7 +81,7 @@ LIMITS = [
     Limit("`benchmarks/results/`", lambda: megabytes("benchmarks/results"), 4, "MB"),
     Limit("`results/`", lambda: megabytes("results"), 6, "MB"),
     Limit("all tracked files", megabytes, 25, "MB"),
-    Limit("`docs/` and README", words, 45_000, "words"),
+    Limit("`docs/` and README", words, 35_000, "words"),
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pyspar import BayesSpARRegressor, SpARRegressor, inspect
 from pyspar.core.separation import Separation
-from pyspar.report.judge import Candidate, SourceLabel, Target, choose_model, judge_output, measure_rmse
+from pyspar.report.judge import InspectedModel, SourceLabel, Target, choose_model, judge_output, measure_rmse
 from pyspar.report.shift_report import HEADLINES, TEXTS, Advice, ColumnDrift, ModelErrors
 from pyspar.text import format_number
 
@@ -33,7 +33,7 @@ def judge(before, after=None, *, separation=FOUND, outside=0.0, unseen=None, tru
     rows = [None if truth is None else truth + size * sign for size in options.pop("errors", (1, 1))]
     names = ["as fitted"] if after is None else ["as fitted", "adapted"]
     expected = [before] if after is None else [before, after]
-    models = [Candidate(*of, None) for of in zip(names, map(forecast, expected), expected, rows)]
+    models = [InspectedModel(*of, None) for of in zip(names, map(forecast, expected), expected, rows)]
     target = Target(100, separation, (ColumnDrift("a", 1.0, 1.0, 1.0),), outside, unseen)
     return judge_output("y", models, SOURCE, target, labels=labels, **{**CONTEXT, **options})
 
@@ -96,8 +96,8 @@ def test_two_models_are_compared_by_paired_errors(truth):
     noise = np.random.default_rng(2).normal(size=100)
     for n, factor, chosen in ((15, 1.1, 0), (15, 0.9, 1), (2, 1.1, 1)):  # the forecast prefers the second
         models = [
-            Candidate("a", forecast(1.0), 1.0, truth + noise, None),
-            Candidate("b", forecast(0.9), 0.9, truth + factor * noise, None),
+            InspectedModel("a", forecast(1.0), 1.0, truth + noise, None),
+            InspectedModel("b", forecast(0.9), 0.9, truth + factor * noise, None),
         ]
         labels = np.where(np.arange(100) < n, truth, np.nan)
         assert choose_model(models, labels) is models[chosen]

@@ -41,7 +41,9 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif "rows" in result:
         yield "rows", f"{result['rows']:,}"
     if "method" in result:
-        yield "method", f"{result['method']}; assumes that the {result['assumes']} stays the same"
+        is_chosen = (result.get("correction") or {}).get("chosen")
+        known = f"assumes that the {result['assumes']} stays the same"
+        yield "method", f"{result['method']}; {'target labels choose the assumption' if is_chosen else known}"
     if forecast := result.get("expected"):
         source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
         interval = " to ".join(map(format_number, forecast["interval95"]))

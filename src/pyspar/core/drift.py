@@ -49,7 +49,7 @@ _BLOCK_ROWS, _DRAWS = 4096, 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class DriftCoordinates:
     """The coordinates of a drift: (1, q, features), standardised by the target."""
 
     mean: Array  # of the prediction and the features, of shape (1 + D,)
@@ -59,7 +59,7 @@ class Coordinates:
     exact: bool  # whether all labelled rows are centres
 
     @classmethod
-    def of(cls, features: Array, prediction: Array, counts: Array, labelled: Array | None) -> Coordinates:
+    def of(cls, features: Array, prediction: Array, counts: Array, labelled: Array | None) -> DriftCoordinates:
         """Return the coordinates for target rows. ``labelled`` rows are the centres of a smooth drift."""
         columns = np.column_stack([prediction, features])
         mean = np.average(columns, axis=0, weights=counts)
@@ -94,7 +94,7 @@ class Coordinates:
 class Drift:
     """The posterior of the drift of one output: a Student t distribution of offset, slope and weights of features."""
 
-    coordinates: Coordinates
+    coordinates: DriftCoordinates
     directions: Array  # orthonormal directions in which the labelled rows vary, of shape (F, r)
     mean: Array  # offset, slope, and the weights along the directions, of shape (2 + r,)
     covariance: Array  # of the mean
@@ -189,7 +189,7 @@ def fit_drift(
     """
     counts = np.ones(len(labels)) if counts is None else counts
     target_counts = np.ones(len(target_prediction)) if target_counts is None else target_counts
-    at = Coordinates.of(target_features, target_prediction, target_counts, features if smooth else None)
+    at = DriftCoordinates.of(target_features, target_prediction, target_counts, features if smooth else None)
     line, rows, _ = at.transform(features, prediction)
     residual = labels - prediction
     residual = np.where(np.abs(residual) > _ROUNDING * np.abs(labels).max(), residual, 0.0)

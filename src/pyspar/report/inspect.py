@@ -26,7 +26,7 @@ from pyspar.estimators.cross_validation import left_out_errors
 from pyspar.estimators.labels import compute_features, count_rows, fit_features, read_labels, read_predictions
 from pyspar.estimators.pipelines import find_regressor, find_unseen, name_regressor, output_names, split_model
 from pyspar.estimators.validation import find_missing, is_frame, label_names_of
-from pyspar.report.judge import Candidate, SourceLabel, Target, judge_correction, judge_output
+from pyspar.report.judge import InspectedModel, SourceLabel, Target, judge_correction, judge_output
 from pyspar.report.shift_report import ColumnDrift, Finding, OutputReport, Shares, ShiftReport
 from pyspar.sources import kind_of, moments_of, refuse_unread_tables
 
@@ -123,7 +123,7 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
     label_range, reports = getattr(estimator, "label_range_", None), []
     for k, name in enumerate(_read_names("outputs", outputs, getattr(estimator, "label_names_", None), K)):
         candidates = [
-            Candidate(f"{type(one).__name__} {when}", f[k], f[k].model_rmse, None if p is None else p[:, k], one)
+            InspectedModel(f"{type(one).__name__} {when}", f[k], f[k].model_rmse, None if p is None else p[:, k], one)
             for one, f, p, when in zip(models, forecasts, predictions, ("as fitted", "adapted"), strict=True)
         ]
         ends = None if label_range is None else (float(label_range[0, k]), float(label_range[1, k]))
@@ -205,7 +205,7 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
     for k, name in enumerate(_read_names("outputs", outputs, label_names_of(source[1]), K)):
         low, high, mean, std = (float(of(own[:, k])) for of in (np.min, np.max, np.mean, np.std))
         report = judge_output(
-            name, [Candidate(method, forecasts[k], forecasts[k].source_rmse, predictions[:, k], model)],
+            name, [InspectedModel(method, forecasts[k], forecasts[k].source_rmse, predictions[:, k], model)],
             SourceLabel(forecasts[k].source_rmse, mean, std, (low, high)), on_target, can_forecast=False,
             labels=None if labels is None else labels[:, k],
             rows=Z if source_y.ndim == 1 and not hasattr(Z, "tocsr") else None,

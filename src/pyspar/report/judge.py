@@ -86,7 +86,7 @@ class SourceLabel:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class InspectedModel:
     """A model that may be recommended: its forecast, and its predictions of the target rows if they are in memory.
 
     ``model_rmse`` is the expected RMSE if the relation stays; models without such a theory have the source RMSE.
@@ -158,7 +158,7 @@ def measure_rmse(errors: Vector, weights: Any = 1.0) -> tuple[float, Interval]:
     return math.sqrt(squares.mean()), (ends[0], ends[1])
 
 
-def weigh_known(candidates: Sequence[Candidate], labels: Vector, rounding: float) -> tuple[Vector, list[str]]:
+def weigh_known(candidates: Sequence[InspectedModel], labels: Vector, rounding: float) -> tuple[Vector, list[str]]:
     """Return weights of labels, by the model with the smaller median error, and problems; 1 and none for all rows."""
     known, weights = np.isfinite(labels), np.ones(len(labels))
     predictions: list[Any] = [one.predictions for one in candidates]
@@ -172,8 +172,8 @@ def weigh_known(candidates: Sequence[Candidate], labels: Vector, rounding: float
 
 
 def choose_model(
-    candidates: Sequence[Candidate], labels: Vector | None, rounding: float = 0.0, weights: Any = 1.0
-) -> Candidate:
+    candidates: Sequence[InspectedModel], labels: Vector | None, rounding: float = 0.0, weights: Any = 1.0
+) -> InspectedModel:
     """Return the model to use.
 
     Without labels this is the last one (the adapted model) unless its expected error is larger. Labels overrule the
@@ -194,7 +194,7 @@ def choose_model(
 
 def judge_output(
     name: str,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[InspectedModel],
     source: SourceLabel,
     target: Target,
     *,
@@ -218,7 +218,7 @@ def judge_output(
     own, n_labels = errors[model.name], 0 if labels is None else int(np.isfinite(labels).sum())
     is_all = labels is not None and n_labels == len(labels)
 
-    def expect(candidate: Candidate) -> Outcome:
+    def expect(candidate: InspectedModel) -> Outcome:
         rmse, unseen = ratio(candidate.model_rmse), target.has_many_unseen or bool(target.often_missing)
         about: dict[str, Any] = {"separation": target.separation, "outside": target.outside, "unseen": unseen}
         return judge_outcome(model_rmse=rmse, source_rmse=1.0, **about)
@@ -300,7 +300,7 @@ def judge_output(
     )  # fmt: skip
 
 
-def _measure(model: Candidate, labels: Vector | None, weights: Vector) -> ModelErrors:
+def _measure(model: InspectedModel, labels: Vector | None, weights: Vector) -> ModelErrors:
     """Return the forecast of a model and its error on the labels."""
     forecast, measured = model.forecast, dict[str, Any]()
     if model.predictions is not None and labels is not None and np.isfinite(labels).any():

@@ -19,7 +19,7 @@ from pyspar.paper.experiments.check import FORMER
 from pyspar.paper.experiments.methods import compare_methods, describe_gain, sign_of
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, published, read_suite
-from pyspar.paper.output.overview import make_claims, make_overview
+from pyspar.paper.output.overview import IMAGES, TABLES, judge_gains, make_claims, make_overview
 from pyspar.paper.output.tables import NO_VALUE, Sheet, format_sheet, write_text
 from pyspar.paper.runs.heads import metric_title
 from pyspar.paper.runs.records import Record, read_records, read_suite_records, write_records
@@ -38,11 +38,14 @@ SHOWN = (*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained", "povertym
 
 HEAD = """# Reproduction
 
-The 13 GB of PovertyMap-WILDS could not be obtained here, so the paper's tables and figure on it are not verified.
+You will be able to compare each table, figure and statement of the paper with ours.
 
+**Does SpAR improve the trained head?** On tables, it is {tables}. On images, it is {images}.
+
+The 13 GB of PovertyMap-WILDS could not be obtained, so the paper's tables and figure on it are not verified.
 `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
-`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings. All
-are, except for the two suites of chairs, which were trained with a former protocol.
+`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings. Only
+the two suites of chairs were trained with a former protocol.
 
 ## Each table and figure
 """
@@ -56,21 +59,20 @@ A cell is one method, data set and metric. "Significantly" is a two-sided 95 % i
 DETAILS = """
 ## The numbers
 
-Mean ± standard deviation over seeds; a difference is in joint standard errors (SE). Further rows, gains seed by seed
-and figures are in the files that `spar reproduce NAME` writes.
+Mean ± standard deviation over seeds. A difference of means is in joint standard errors (SE): the root of the sum of
+both squared standard errors. Further rows, gains seed by seed and figures are in the files that `spar reproduce NAME`
+writes.
 """
 
 PROTOCOL = """
 ## Rows of a former protocol
 
-The networks of both suites of chairs were trained before these parts of the protocol were corrected, and not again, for
-lack of GPU time. Their chairs are not those of the paper either, so their numbers are only in the records.
+The networks of both suites of chairs were not trained again after the protocol was corrected. Their chairs are not
+those of the paper either, so their numbers are only in the records.
 
-- DANN makes a pass of the model and a pass of the critic in every epoch. The stored rows alternated whole epochs, so
-  their models were trained for half as long.
-- C-Mixup mixes inputs with partners from the whole set. The stored rows have partners from the batch.
-- The chair network has a 3 x 3 stem, stride 2 in four stages, LeakyReLU and pooled shortcuts. The stored rows of
-  `chair-angles` have the stem of ImageNet. The chairs are rendered without textures now.
+- DANN alternated whole epochs of model and critic, so the models were trained for half as long.
+- C-Mixup mixed inputs with partners from the batch, not from the whole set.
+- The chair network of `chair-angles` had the stem of ImageNet, and the chairs had textures.
 """
 
 
@@ -118,7 +120,13 @@ def select_newest(records: list[Record], suite: Suite) -> list[Record]:
 
 def render_page(results: Path, figures: Path | None, link: str) -> str:
     """Return the text of the page, and draw its figures unless ``figures`` is None."""
-    parts = [HEAD, f"\n{format_sheet(make_overview(results))}", CLAIMS, f"\n{format_sheet(make_claims(results))}"]
+    tables, images = (judge_gains(results, names)[1] for names in (TABLES, IMAGES))
+    parts = [
+        HEAD.format(tables=tables, images=images),
+        f"\n{format_sheet(make_overview(results))}",
+        CLAIMS,
+        f"\n{format_sheet(make_claims(results))}",
+    ]
     parts.append(DETAILS)
     for name in list_suite_names():
         suite, records = read_suite(name), read_suite_records(results, name)
