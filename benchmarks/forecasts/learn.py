@@ -53,7 +53,9 @@ def learn(table: pd.DataFrame) -> dict[str, Any]:
         own = table[table["kind"] == kind]
         natural = own[own["is_natural"] & own["shifted"]]
         shift[kind] = [_fit_quantile(natural, q) for q in QUANTILES]
-        alike = own[~own["is_natural"] & ~own["shifted"]]
+        alike = own[~own["shifted"]]
+        halves = alike.groupby("is_natural")["weight"].transform("sum")  # random splits and natural ones count alike
+        alike = alike.assign(weight=alike["weight"] / halves)
         stretch[kind] = {level: _stretch(alike, level) for level in LEVELS}
     return {"SHIFT": shift, "STRETCH": stretch, "ROWS": _learn_rows(table, shift["linear"])}
 

@@ -98,6 +98,5 @@ def test_the_width_of_forecasts():
     assert 4.5 < float(cells["high / low"]) < 5.5
     assert "about five times the lower" in README
     narrow = [line.split("|") for line in table.splitlines() if "none found" in line]
-    assert {int(cells[3]) for cells in narrow} == {5}
     shares = [int(cells[7].strip(" %")) for cells in narrow]
-    assert f"on 5 such data sets, it contained {min(shares)} to {max(shares)} % of the errors" in README
+    assert f"there it contained only {min(shares)} to {max(shares)} % of the errors" in README
