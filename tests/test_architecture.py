@@ -34,7 +34,7 @@ MAY = {
         | {"matplotlib", "h5py", "rich", "typer"},
     ),
     "cli": (
-        LOWER | {"__init__", "cells", "paper"},
+        LOWER | {"__init__", "cells", "paper", "report"},
         {"numpy", "pandas", "pyarrow", "sklearn", "rich", "typer"},
     ),
     "__main__": ({"cli"}, set()),

@@ -27,6 +27,7 @@ from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators.pipelines import split_model
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
+from pyspar.report.judge import SourceLabel
 from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
@@ -73,23 +74,22 @@ def adapt(
     batches: Any = [(inputs.Z, inputs.labels, ids)]
     batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
     is_scored = not use_labels and (inputs.labels is not None or (inputs.is_streamed and label is not None))
-    measured, n_outside, low, high = None, 0, inputs.y.min(), inputs.y.max()
+    measured, implausible, y = None, None, inputs.y
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
-        if output is not None or is_scored:
+        if output is not None or is_scored or not inputs.is_streamed:
             both = (trained, model) if is_scored else (model,)
             predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
             measured = predicted.measure() if is_scored else None
-            # Far off is more than the range of the source's labels outside this range.
-            n_outside = int((np.abs(predicted.values - (low + high) / 2.0) > 1.5 * (high - low)).sum())
+            label_of_source = SourceLabel(0.0, y.mean(), y.std(), (y.min(), y.max()))
+            implausible = label_of_source.check_predictions("this model", predicted.values)
         if save_model is not None:
             write_model(Pipeline([("columns", inputs.columns), ("model", model)]), parts[-1])
-    outside = f"{n_outside:,} of {inputs.n_target:,} predictions are far outside the range of the source's labels"
     rows = count_noun(inputs.n_target, "prediction")
     return {
         "data": describe_data(inputs), "method": method,
         "assumes": "relation" if assumed == "relation" else "population",
         "expected": expected, "measured": measured, "correction": correction,
-        "findings": [f"serious: {outside}; do not use them without target labels"] if n_outside else [],
+        "findings": [] if implausible is None else [str(implausible)],
         "notes": [*inputs.notes, *notes], "output": output, "model_file": save_model,
         "wrote": f"{output} ({rows})" if output is not None else "no predictions; use -o predictions.csv to write them",
         "saved": None if save_model is None else f"{save_model} (use it with spar predict or pyspar.load)",

@@ -74,15 +74,25 @@ class SourceLabel:
         margin = FAR_RANGE_SHARE * (high - low)
         return low - margin if low < 0.0 else max(low - margin, 0.0), high + margin
 
-    def find_implausible(self, predictions: Vector) -> Any:
-        """Return the rows whose predictions no source label resembles, the worst first.
+    def check_predictions(self, model: str, predictions: Vector) -> Finding | None:
+        """Return the finding of predictions that no source label resembles, or None; it lists the worst rows first.
 
-        >>> SourceLabel(1.0, 5.0, 2.0, (1.0, 9.0)).find_implausible(np.array([3.0, -1.0, 40.0]))
-        array([2, 1])
+        >>> label = SourceLabel(1.0, 5.0, 2.0, (1.0, 9.0))
+        >>> label.check_predictions("ridge", np.array([3.0, -1.0, 40.0])).numbers["rows"]
+        [2, 1]
         """
-        distance = np.maximum(self.plausible[0] - predictions, predictions - self.plausible[1])
+        low, high = self.plausible
+        distance = np.maximum(np.maximum(low - predictions, predictions - high), 0.0)
         far = np.flatnonzero((distance > 0.0) & (self.std > 0.0))
-        return far[np.argsort(-distance[far], kind="stable")]
+        if not len(far):
+            return None
+        far = far[np.argsort(-distance[far], kind="stable")]
+        share, floor = len(far) / len(predictions), math.sqrt(np.square(distance).mean())
+        numbers = {
+            "model": model, "n": len(far), "total": len(predictions), "share": share, "limits": (low, high),
+            "worst": float(predictions[far[0]]), "rows": far[:5].tolist(), "floor": floor,
+        }  # fmt: skip
+        return Finding("SPAR018", "serious" if share >= SERIOUS_IMPLAUSIBLE_SHARE else "warning", numbers)
 
 
 @dataclass(frozen=True)
@@ -227,9 +237,8 @@ def judge_output(
     if target.separation.found and expect(first) == "hurts":
         outcome = "hurts"
     predictions = np.zeros(0) if model.predictions is None else model.predictions
-    far = source.find_implausible(predictions)
-    share = len(far) / max(len(predictions), 1)
-    if share >= SERIOUS_IMPLAUSIBLE_SHARE and outcome != "hurts":
+    far = source.check_predictions(model.name, predictions)
+    if far is not None and far.severity == "serious" and outcome != "hurts":
         outcome = "unknown"
     shown, verdict = errors[first.name] if outcome == "hurts" else own, ""
     numbers = {
@@ -262,15 +271,8 @@ def judge_output(
     codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
     findings += [Finding("SPAR023", "warning", {"problem": problem}) for problem in problems]
-    if len(far):
-        floor = math.sqrt(np.square(predictions - np.clip(predictions, *source.plausible)).mean())
-        details = {
-            "model": model.name, "n": len(far), "total": len(predictions), "share": share,
-            "limits": source.plausible, "worst": float(predictions[far[0]]), "rows": far[:5].tolist(),
-            "floor": floor,
-        }  # fmt: skip
-        is_serious = share >= SERIOUS_IMPLAUSIBLE_SHARE and not is_settled
-        findings.append(Finding("SPAR018", "serious" if is_serious else "warning", details))
+    if far is not None:
+        findings.append(replace(far, severity="warning") if is_settled else far)
     if change is not None and change["change"] > source.rounding:
         findings.append(Finding("SPAR008", "info", change))
     correction = None
