@@ -47,7 +47,7 @@ $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.demo  ## what stays the same? three answers on real data; under a minute after install
-	@$(BIN)/python -m examples.demo --out demo-output
+	@$(ONE_THREAD) $(BIN)/python -m examples.demo --out demo-output
 
 # With SCIPY_ARRAY_API=1 scikit-learn also runs its array API check; without it that check is skipped.
 test: lint  ## lint, type-check and run the tests; make slow runs the others

