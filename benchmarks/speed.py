@@ -7,6 +7,7 @@ Times on a shared machine are noisy, so only medians of one run are divided. The
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +210,30 @@ def head() -> Tasks:
     return {"ours": adapt, "reference": lambda: fit_adapt(X, y, Z, BayesSpARRegressor)}
 
 
+def align_network(kind: str) -> Tasks:
+    """Align with 4,000 images, or train the same parameters with their labels. Random values suffice for the speed."""
+    import torch
+
+    from benchmarks.align.networks import AngleNetwork
+    from pyspar.nn import align
+
+    torch.manual_seed(0)
+    model, source, target = AngleNetwork(kind).eval(), torch.rand(10_000, 1, 32, 32), torch.rand(4_000, 1, 32, 32)
+    labels = torch.rand(len(target))
+
+    def fine_tune() -> None:
+        tuned = copy.deepcopy(model).requires_grad_(False)
+        scales = [p for m in tuned.modules() if "Norm" in type(m).__name__ for p in m.parameters()]
+        optimizer = torch.optim.Adam([p.requires_grad_() for p in scales])
+        for _ in range(5):
+            for rows in torch.randperm(len(target)).split(64):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(tuned(target[rows]), labels[rows]).backward()
+                optimizer.step()
+
+    return {"ours": lambda: align(model, source, target, force=True, progress=False), "reference": fine_tune}
+
+
 def gpu() -> Tasks:
     import torch
 
@@ -230,6 +256,7 @@ def gpu() -> Tasks:
     return {"ours": ours, "reference": products}
 
 
+TUNING = "five epochs of fine-tuning the same parameters"
 CASES = (
     Case("floor", "SpAR, 30,000 x 384", "two Gram products and two eigendecompositions", floor, limit=1.6),
     Case("float32", "SpAR, the same rows in float32", "in float64", float32, limit=1.6),
@@ -244,6 +271,8 @@ CASES = (
     Case("import", "import pyspar", "import sklearn.linear_model", imports, limit=0.5),
     Case("correction", "TargetCorrection with 30 labels", "one fit of gradient boosting", correction, limit=3.0),
     Case("head", "adapt_head, 20,000 x 256", "BayesSpAR on the same features", head),
+    Case("align batch", "nn.align, BatchNorm", TUNING, partial(align_network, "batch"), 1.3),
+    Case("align group", "nn.align, GroupNorm", TUNING, partial(align_network, "group"), 1.3),
     Case("partners", "partners of C-Mixup, 5,000 rows", "the matrix of all pairs", partners, limit=1.0),
     Case("gpu", "SpAR, 1,000,000 x 2048 float32 on a GPU", "two Gram products in float64", gpu),
 )
