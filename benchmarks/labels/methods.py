@@ -6,7 +6,8 @@ A ``Case`` has the features of the target, the predictions of one or two fitted 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -18,13 +19,17 @@ PENALTIES = np.logspace(-3, 5, 17)
 
 @dataclass(frozen=True)
 class Case:
-    """The target of one set, the predictions of the trained model and after mapping the columns, and the labels."""
+    """The target of one set, the predictions of the trained model, the labels, and predictions of other candidates."""
 
     Z: np.ndarray
     prediction: np.ndarray
-    mapped: np.ndarray | None
     rows: np.ndarray
     labels: np.ndarray
+    others: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def candidates(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        """Return predictions of the trained model, which is the default, and of the named candidates."""
+        return {"trained": self.prediction} | {name: self.others[name] for name in names}
 
     @property
     def residual(self) -> np.ndarray:
@@ -99,28 +104,24 @@ def _correct(case: Case, model: np.ndarray | dict[str, np.ndarray]) -> Answer:
     return Answer((low + high) / 2.0, fitted, (low, high))
 
 
-def _candidates(case: Case) -> dict[str, np.ndarray]:
-    assert case.mapped is not None
-    return {"trained": case.prediction, "mapped": case.mapped}
-
-
 def mapped(case: Case) -> Answer:
     """Map each column of the target to the mean and spread of the source; labels are not used."""
-    return Answer(_candidates(case)["mapped"])
+    return Answer(case.others[MAPPED])
 
 
-def choose(case: Case) -> Answer:
-    """Choose between the trained model and mapped columns with the labels, without a correction."""
-    fitted = average_and_correct(case).fitted
+def choose(case: Case, others: tuple[str, ...]) -> Answer:
+    """Choose between the trained model and others with the labels, without a correction."""
+    fitted = average_and_correct(case, others).fitted
     assert fitted is not None
-    return Answer(_candidates(case)[fitted.chosen_])
+    return Answer(case.candidates(others)[fitted.chosen_])
 
 
-def average_and_correct(case: Case) -> Answer:
-    """Correct both candidates and average them by their evidence."""
-    return _correct(case, _candidates(case))
+def average_and_correct(case: Case, others: tuple[str, ...]) -> Answer:
+    """Correct all candidates and average them by their evidence."""
+    return _correct(case, case.candidates(others))
 
 
+MAPPED, SPAR = "columns mapped", "SpAR"
 CORRECTION = "TargetCorrection"
 METHODS: dict[str, Method] = {
     CORRECTION: correct,
@@ -131,9 +132,11 @@ METHODS: dict[str, Method] = {
     "ridge on the residual": residual_ridge,
 }
 CANDIDATES: dict[str, Method] = {
-    "columns mapped": mapped,
-    "chosen_": choose,
-    "TargetCorrection, two candidates": average_and_correct,
+    MAPPED: mapped,
+    "chosen_": partial(choose, others=(MAPPED,)),
+    "chosen_, three candidates": partial(choose, others=(MAPPED, SPAR)),
+    "TargetCorrection, two candidates": partial(average_and_correct, others=(MAPPED,)),
+    "TargetCorrection, three candidates": partial(average_and_correct, others=(MAPPED, SPAR)),
 }
-"""Methods with two candidates, around boosting only."""
+"""Methods with candidates, around boosting only. The third one is `BayesSpARRegressor` on the columns, adapted."""
 SHRUNK = ("offset * n / (n + 2)", "James-Stein offset")

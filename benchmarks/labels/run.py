@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.labels.methods import CANDIDATES, CORRECTION, METHODS, Case, Method
+from benchmarks.labels.methods import CANDIDATES, CORRECTION, MAPPED, METHODS, SPAR, Case, Method
 from benchmarks.records import RESULTS, known_keys, update
 from benchmarks.shifts.sets import REGISTER, cache_folder
 from pyspar import BayesSpARRegressor
@@ -39,7 +39,7 @@ class Target:
     Z: np.ndarray
     y: np.ndarray
     predictions: dict[str, np.ndarray]
-    mapped: np.ndarray  # of boosting
+    others: dict[str, np.ndarray]  # candidates around boosting
 
 
 def map_columns(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -73,6 +73,7 @@ def fit_models(name: str) -> dict[str, np.ndarray]:
         "Z": Z, "yz": labels, "hgb": boosting.predict(Z), "hgb_mapped": boosting.predict(map_columns(X, Z)),
         "ours": np.ravel(BayesSpARRegressor().fit(X, y).adapt(Z).predict(Z)),
         "mZ": T, "myz": y[moved], "m_hgb": other.predict(T), "m_hgb_mapped": other.predict(map_columns(X[kept], T)),
+        "m_ours": np.ravel(BayesSpARRegressor().fit(X[kept], y[kept]).adapt(T).predict(T)),
     }  # fmt: skip
 
 
@@ -92,9 +93,11 @@ def targets(name: str) -> Iterator[Target]:
             kept |= {key: kept[key][::step] for key in own}
         if len(kept["Z"]) >= MIN_TARGET_ROWS:
             predictions = {model: kept[key] for model, key in MODELS.items()}
-            yield Target(name, NATURAL, kept["Z"], kept["yz"], predictions, kept["hgb_mapped"])
+            others = {MAPPED: kept["hgb_mapped"], SPAR: kept["ours"]}
+            yield Target(name, NATURAL, kept["Z"], kept["yz"], predictions, others)
         if len(kept["mZ"]) >= MIN_TARGET_ROWS:
-            yield Target(name, MEASUREMENT, kept["mZ"], kept["myz"], {BOOSTING: kept["m_hgb"]}, kept["m_hgb_mapped"])
+            others = {MAPPED: kept["m_hgb_mapped"], SPAR: kept["m_ours"]}
+            yield Target(name, MEASUREMENT, kept["mZ"], kept["myz"], {BOOSTING: kept["m_hgb"]}, others)
 
 
 def measure(target: Target, model: str, n: int, draws: int) -> list[dict[str, Any]]:
@@ -109,7 +112,7 @@ def measure(target: Target, model: str, n: int, draws: int) -> list[dict[str, An
         rows = np.random.default_rng(seed).permutation(len(target.Z))[:n]
         left = np.setdiff1d(np.arange(len(target.Z)), rows)
         without = _rmse(before[left], target.y[left])
-        case = Case(target.Z, before, target.mapped if model == BOOSTING else None, rows, target.y[rows])
+        case = Case(target.Z, before, rows, target.y[rows], target.others)
         if without == 0.0:
             return []
         for name, method in methods.items():
