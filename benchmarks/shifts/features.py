@@ -37,7 +37,7 @@ def poly2(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Pair:
 
 
 def fourier(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Pair:
-    """Return 400 random cosines of a Gaussian kernel whose width is the median distance between source rows."""
+    """Return 400 random Fourier features; the width of the Gaussian kernel is the median distance of source rows."""
     X, Z = standardise(X, Z)
     rng = np.random.default_rng(0)
     sample = X[rng.choice(len(X), min(len(X), 1000), replace=False)]

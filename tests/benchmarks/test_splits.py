@@ -43,11 +43,13 @@ def test_the_summary_is_that_of_the_lines():
         assert (float(mean), float(worst)) == pytest.approx(counts[2:], abs=0.01)
 
 
-def test_the_readme_has_the_split_one_month_earlier_and_the_summary():
-    ridge, spar, _ = MONTHS["18"][3:]
-    assert f"With the split one month earlier, ridge has {ridge} dollars and SpAR {spar}." in README
-    for name in (splits.SPAR, splits.BAYES):
-        line = next(line for line in PAGE.splitlines() if line.startswith(f"| {name}"))
-        assert line in README
+def test_the_readme_has_the_summary_and_its_own_split():
+    (better, worse, *_), (_, no_worse, *_) = table_after(
+        PAGE.partition("| last month")[0], f"| RMSE / {splits.RIDGE} |"
+    ).values()
+    text = " ".join(README.split())
+    assert f"SpAR is clearly better than ridge at {better.split()[0]} and clearly worse at {worse.split()[0]}." in text
+    assert "`BayesSpARRegressor` is clearly worse at none." in text
+    assert no_worse == "0 of 22"
     others = table_after(README, "| the same prices with |")["RMSE in dollars"]
     assert others == [MONTHS["19"][i] for i in (0, 1, 2, 3, 5, 4)]
