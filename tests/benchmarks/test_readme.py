@@ -1,4 +1,4 @@
-"""Every measured number of the README follows from the records in ``benchmarks/results``."""
+"""Every measured number of the README and of the guide follows from the records in ``benchmarks/results``."""
 
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from benchmarks.evidence import TUNED, part_of
 from benchmarks.records import RESULTS, read
 from benchmarks.shifts.methods import OURS
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def change(ratios):
@@ -81,6 +82,42 @@ def test_the_harm_of_single_draws(labels):
     text = " ".join(README.split())
     assert f"makes boosting worse in {worse[one]:.0f} % of cases, at worst by {worst[one]:.0f} %." in text
     assert f"as candidates, these are {worse[three]:.0f} % and {worst[three]:.0f} %." in text
+
+
+def page(name):
+    """Return a page with single spaces."""
+    return " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+
+
+def test_what_a_wrong_assumption_costs(labels):
+    shifts = read(RESULTS / "shifts.csv.gz")
+    ours = shifts[(shifts["method"] == OURS) & (shifts["set"].map(part_of) == "test")]["ratio"].max()
+    records = read(RESULTS / "labels.csv.gz")
+    mapped = records[(records["method"] == "columns mapped") & (records["shift"] == "natural") & (records["n"] == 10)]
+    worst = mapped.groupby("part")["ratio"].max()
+    mean = change(mapped[mapped["part"] == "test"]["ratio"])
+    text = page("what-stays-the-same")
+    assert f"`BayesSpARRegressor`: at worst +{100 * ours - 100:.0f} % on the test sets" in text
+    assert f"mean {mean}, at worst {worst['test']:.1f} times the error" in text
+    assert f"and {worst['validate']:.0f} times on `validate`" in text
+
+
+def test_the_numbers_of_the_page_on_labels(labels):
+    records = read(RESULTS / "labels.csv.gz")
+    ten = records[(records["part"] == "test") & (records["shift"] == "natural") & (records["n"] == 10)]
+    worse = 100 * ten[ten["method"] == "TargetCorrection"].groupby("model")["worse"].mean()
+    assert f"the error rises in {worse.min():.0f} to {worse.max():.0f} % of draws" in page("labels")
+    boosting = labels[labels["n"] == 10].groupby("method")["ratio"]
+    one, three = (change(boosting.get_group(f"TargetCorrection{k}")) for k in ("", ", three candidates"))
+    assert f"with ten labels from {one} to {three}," in page("labels")
+
+
+def test_the_numbers_of_the_page_on_networks():
+    ratio = read(RESULTS / "networks.csv.gz").query("method == 'spar'").groupby("rows")["ratio"]
+    geometric, worst = np.exp(ratio.apply(lambda r: np.log(r).mean())), ratio.max()
+    training, validation = "training rows", "validation rows"
+    assert f"is {geometric[training]:.2f} and the worst {worst[training]:.1f}" in page("networks")
+    assert f"they are {geometric[validation]:.2f} and {worst[validation]:.1f}" in page("networks")
 
 
 def test_the_corruptions_of_the_tuning():
