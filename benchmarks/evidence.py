@@ -1,7 +1,8 @@
-"""Write ``docs/evidence.md`` from the records: tables and one figure. Run ``python -m benchmarks.evidence``.
+"""Write ``docs/evidence.md`` from the records: three tables and one figure. Run ``python -m benchmarks.evidence``.
 
-The records are those of ``benchmarks.shifts``, ``networks``, ``when_spar_helps``, ``align``, ``labels`` and
-``forecasts``. A section without records is left out.
+The records are those of ``benchmarks.shifts``, ``align`` and ``labels``. The tables of heads and of forecasts are in
+the pages ``networks.md`` and ``forecasts.md``; their records are those of ``networks``, ``when_spar_helps`` and
+``forecasts``.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import markdown_table, wrap
+from benchmarks.measure import markdown_table, replace_section, wrap
 from benchmarks.records import RESULTS, read
 from benchmarks.shifts.methods import METHODS, OURS, REFERENCE
 from benchmarks.shifts.sets import PARTS, REGISTER
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
+NETWORKS, FORECASTS = (PAGE.with_name(f"{name}.md") for name in ("networks", "forecasts"))
+SECTION = "evidence"
 FIGURE = PAGE.parent / "figures" / "evidence.png"
 MAPS = {"raw": "raw columns", "poly2": "squares and products", "fourier": "random Fourier features"}
 LOW, TAIL = 0.90, 1.10
@@ -27,8 +30,9 @@ LABEL_METHODS = (
     "TargetCorrection", "TargetCorrection, two candidates", "TargetCorrection, three candidates",
     "chosen_, three candidates", "offset", "ridge on the residual",
 )  # fmt: skip
+SHORT = {"HistGradientBoosting": "boosting"}
 TUNED = ("gaussian noise", "contrast", "brightness")  # ``DEVELOP`` of benchmarks.align.page, which needs torch
-MOST_WORDS = 1400
+MOST_WORDS = 1100
 
 Table = tuple[list[str], list[list[Any]]]
 
@@ -75,14 +79,13 @@ def figure(value: float) -> str:
 
 def write_page() -> str:
     """Return the text of the page."""
-    shifts, networks = read(RESULTS / "shifts.csv.gz"), read(RESULTS / "networks.csv.gz")
-    helps, labels = read(RESULTS / "when-spar-helps.csv.gz"), read(RESULTS / "labels.csv.gz")
+    shifts, labels = read(RESULTS / "shifts.csv.gz"), read(RESULTS / "labels.csv.gz")
     counts = pd.Series([s.part for s in REGISTER.values()]).value_counts()
     header, rows = summarise_shifts(shifts[shifts["method"].isin(SHOWN)])
     ours = shifts[(shifts["method"] == OURS) & shifts["ratio"].notna()]
-    ours = ours[ours["set"].map(part_of) == "test"] if (ours["set"].map(part_of) == "test").any() else ours
-    chosen = shifts[shifts["method"] == OURS].dropna(subset="ratio")
-    n_develop = chosen.loc[chosen["set"].map(part_of) == "develop", "set"].nunique()
+    ours = ours.assign(part=ours["set"].map(part_of))
+    n_develop = ours.loc[ours["part"] == "develop", "set"].nunique()
+    rows += _distribution(ours, [p for p in reversed(PARTS) if (ours["part"] == p).any()])
     text = [
         "# Evidence\n",
         wrap(
@@ -106,35 +109,37 @@ def write_page() -> str:
         ),
         "## The relation stays the same: SpAR\n",
         wrap(
-            "No method uses a label of the target. The reference is RidgeCV on the same features. This is "
-            "`BayesSpARRegressor()` on `test`; derived features were computed for the first sets by name:"
-        ),
-        markdown_table(*_summarise_ours(ours)),
-        wrap(
-            f"The next table has means. Its `develop` columns have {n_develop} sets; there are no records of "
-            "`validate`. *SpAR 0.999* is `SpARRegressor()`. On random Fourier features it is often many times worse "
-            "than ridge; use `BayesSpARRegressor` there."
+            "No method uses a label of the target. The reference is RidgeCV on the same features. *BayesSpAR* is "
+            f"`BayesSpARRegressor()`, and *SpAR 0.999* is `SpARRegressor()`. The `develop` columns have {n_develop} "
+            "sets; there are no records of `validate`. On random Fourier features, SpAR is often many times worse "
+            "than ridge; use BayesSpAR there."
         ),
         markdown_table(header, rows),
         f"![Share of data sets below each ratio](figures/{FIGURE.name})\n",
+        wrap(
+            "`adapt_head` corrects the heads of networks. It changes few of them, and its gains are small: "
+            "[networks](networks.md#how-much-heads-gain)."
+        ),
         _peers(shifts),
-        "### Heads of networks\n",
-        _networks(networks, helps),
         _alignment(read(RESULTS / "align.csv.gz"), labels),
         _labels(labels),
-        _forecasts(RESULTS / "forecasts.md"),
+        "## Forecasts\n",
+        wrap(
+            "`expected_rmse` forecasts the error before there are labels. "
+            "[Forecasts](forecasts.md#how-good-forecasts-are) has the share of errors on `test` that are "
+            "in its intervals."
+        ),
     ]
     return "\n".join(part for part in text if part)
 
 
-def _summarise_ours(ours: pd.DataFrame) -> Table:
-    """Return a row per feature map: how the ratios to RidgeCV are distributed."""
-    rows: list[list[Any]] = []
-    for name, title in MAPS.items():
-        ratio = ours.loc[ours["map"] == name, "ratio"]
-        tails = int((ratio < LOW).sum()), int((ratio > TAIL).sum())
-        rows.append([title, len(ratio), figure(ratio.median()), *tails])
-    return ["features", "sets", "median", f"below {LOW:.2f}", f"above {TAIL:.2f}"], rows
+def _distribution(ours: pd.DataFrame, parts: list[str]) -> list[list[Any]]:
+    """Return two rows: the medians of the ratios of our method, and how many of them are far from one."""
+    groups = [ours.loc[(ours["map"] == m) & (ours["part"] == p), "ratio"] for m in MAPS for p in parts]
+    far = [f"{int((r < LOW).sum())}, {int((r > TAIL).sum())} of {len(r)}" for r in groups]
+    name = "BayesSpAR"
+    return [[f"{name}, median", *(figure(r.median()) for r in groups)],
+            [f"{name}, sets below {LOW:.2f}, above {TAIL:.2f}", *far]]  # fmt: skip
 
 
 def _peers(shifts: pd.DataFrame) -> str:
@@ -153,33 +158,27 @@ def _peers(shifts: pd.DataFrame) -> str:
     )
 
 
-def _networks(networks: pd.DataFrame, helps: pd.DataFrame) -> str:
-    header = ["source rows", "method", "networks", "unchanged", "mean", "worst"]
+def write_networks() -> str:
+    """Return the section of the page on networks: trained networks and their corrected heads."""
+    networks, helps = read(RESULTS / "networks.csv.gz"), read(RESULTS / "when-spar-helps.csv.gz")
+    helps = helps[helps["training"] != "stopped"]
+    early = networks.assign(training="with early stopping").groupby(["training", "rows"])
+    header = ["training", "source rows", "networks", '`"bayes"`', "unchanged", '`"spar"`']
     rows: list[list[Any]] = []
-    for source, method in ((s, m) for s in ("training rows", "validation rows") for m in ("bayes", "spar")):
-        ratio = networks.loc[(networks["rows"] == source) & (networks["method"] == method), "ratio"]
-        unchanged = int(((ratio - 1.0).abs() < 1e-6).sum())
-        rows.append([source, f'`"{method}"`', len(ratio), unchanged, mean(ratio), figure(ratio.max())])
-    lengths = [
-        [length, source, *(f"{mean(group[m])} ({figure(group[m].max())})" for m in ("bayes", "spar"))]
-        for (length, source), group in helps.groupby(["training", "rows"])
-        if length != "stopped"
-    ]
-    parts = [
-        wrap(
-            f"`adapt_head` was run on {networks['set'].nunique()} data sets with networks that were trained with early "
-            "stopping. Here the reference is the trained network. The source rows are those of the training, or the "
-            "validation rows that decided when to stop. All results but those of 25 sets of `test` were known "
-            "when the present rule was chosen."
-        ),
-        markdown_table(header, rows),
-        wrap(
-            "A refit can gain more if a network was trained too long and rows were held out. These are mean and worst "
-            f"ratios on {helps['set'].nunique()} data sets (`python -m benchmarks.when_spar_helps`):"
-        ),
-        markdown_table(["training", "source rows", '`"bayes"`', '`"spar"`'], lengths),
-    ]
-    return "\n".join(parts)
+    for (training, source), group in [*early, *helps.groupby(["training", "rows"])]:
+        is_long = "method" in group
+        columns = [group.loc[group["method"] == m, "ratio"] if is_long else group[m] for m in ("bayes", "spar")]
+        unchanged = int(((columns[0] - 1.0).abs() < 1e-6).sum())
+        cells = [f"{mean(c)} ({figure(c.max())})" for c in columns]
+        rows.append([training, source, len(columns[0]), cells[0], unchanged, cells[1]])
+    text = (
+        "The table has the mean and, in parentheses, the largest ratio of the error on the target to that of the "
+        f"trained network. The first two rows are networks for {networks['set'].nunique()} data sets, the others for "
+        f"{helps['set'].nunique()} (`python -m benchmarks.when_spar_helps`). A refit can gain more if a network was "
+        "trained too long and the source rows were held out. All results but those of 25 sets of `test` were known "
+        "when the present rule was chosen."
+    )
+    return f"{wrap(text)}\n{markdown_table(header, rows)}"
 
 
 def _alignment(records: pd.DataFrame, labels: pd.DataFrame) -> str:
@@ -242,46 +241,33 @@ def _labels(records: pd.DataFrame) -> str:
         f"labels, on {own['set'].nunique()} sets of `{part}`. The ratio of a set is the mean over several draws of the "
         "labelled rows. *Worst draw* is the largest ratio of a single draw, and *worse* the share of draws above 1. "
         "Around boosting, the second candidate has mapped columns (`align`), and the third is `BayesSpARRegressor`. "
-        "*chosen_* is the best candidate by the labels, without a correction."
+        "*chosen_* is the best candidate by the labels, without a correction. In the rows *measurement*, the shift is "
+        "simulated: a third of the source is the target, and its columns have other gains and offsets."
     )
-    simulated = (
-        "The same methods after a simulated change of the measurement: a third of the source is the target, and its "
-        "columns have other gains and offsets."
-    )
-    tables = [_label_table(own[own["shift"] == shift]) for shift in ("natural", "measurement")]
     title = "## You can label a few rows: TargetCorrection\n"
-    return "\n".join([title, wrap(text), tables[0], wrap(simulated), tables[1]])
+    return "\n".join([title, wrap(text), _label_table(own)])
 
 
 def _label_table(own: pd.DataFrame) -> str:
-    """Return a row per model and method: its ratios with ten labels, and mean and worst with thirty."""
-    header = [
-        "around",
-        "method",
-        "10 labels: mean",
-        "median",
-        "worst set",
-        "worst draw",
-        "worse",
-        "30 labels: mean (worst)",
-    ]
+    """Return a row per shift, model and method: its ratios with ten labels, and mean and worst with thirty."""
+    header = ["shift, model", "method", "10 labels: mean", "median", "worst set", "worst draw", "worse",
+              "30 labels: mean (worst)"]  # fmt: skip
     rows: list[list[Any]] = []
-    for model, method in ((m, name) for m in sorted(own["model"].unique()) for name in LABEL_METHODS):
-        group = own[(own["model"] == model) & (own["method"] == method)]
+    cases = [(s, m) for s in ("natural", "measurement") for m in sorted(own["model"].unique())]
+    for (shift, model), method in ((case, name) for case in cases for name in LABEL_METHODS):
+        group = own[(own["shift"] == shift) & (own["model"] == model) & (own["method"] == method)]
         ten, thirty = (group[group["n"] == n] for n in (10, 30))
         if len(ten):
             worst, draw = figure(ten["ratio"].max()), figure(ten["worst"].max())
             more = f"{mean(thirty['ratio'])} ({figure(thirty['ratio'].max())})" if len(thirty) else "-"
-            rows.append([model, method, mean(ten["ratio"]), figure(ten["ratio"].median()), worst, draw,
-                         f"{100 * ten['worse'].mean():.0f} %", more])  # fmt: skip
+            spread = figure(ten["ratio"].median()), worst, draw, f"{100 * ten['worse'].mean():.0f} %"
+            rows.append([f"{shift}, {SHORT.get(model, model)}", method, mean(ten["ratio"]), *spread, more])
     return markdown_table(header, rows)
 
 
-def _forecasts(path: Path) -> str:
-    """Return the section on forecasts, from the table of the part ``test`` that ``benchmarks.forecasts`` writes."""
-    if not path.exists():
-        return ""
-    lines = path.read_text(encoding="utf-8").partition("## test\n")[2].strip().splitlines()
+def write_forecasts() -> str:
+    """Return the section of the page on forecasts, from the table of ``test`` that ``benchmarks.forecasts`` writes."""
+    lines = (RESULTS / "forecasts.md").read_text(encoding="utf-8").partition("## test\n")[2].strip().splitlines()
     header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
     cells = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
     columns = ("data sets", "80 % interval", "95 % interval", "high / low")
@@ -294,14 +280,13 @@ def _forecasts(path: Path) -> str:
     }
     shown = [[title, *(cells[key][name] for name in columns)] for title, key in settings.items()]
     text = (
-        "`expected_rmse` forecasts the error on the target without any of its labels. The table has the share of "
-        "errors on `test` that are in the forecast intervals, and the upper end of the 95 % interval divided by the "
-        "lower one. The intervals are wide after a shift. A change of the relation alone cannot be seen in the "
-        "features: where no shift was found, the intervals contained too few of the errors. 90 % intervals of rows "
-        f"contained {100 * float(cells['shift, linear']['rows in 90 % interval']):.0f} % of the labels."
+        "The table has the share of errors on `test` that are in the forecast intervals, and the upper end of the 95 % "
+        "interval divided by the lower one. The intervals are wide after a shift. Where no shift was found, they "
+        "contained too few of the errors. 90 % intervals of rows contained "
+        f"{100 * float(cells['shift, linear']['rows in 90 % interval']):.0f} % of the labels."
     )
     header = ["linear models, unless stated", "sets", "in 80 % interval", "in 95 % interval", "upper / lower end"]
-    return "\n".join(["## Forecasts\n", wrap(text), markdown_table(header, shown)])
+    return f"{wrap(text)}\n{markdown_table(header, shown)}"
 
 
 def count_words(text: str) -> int:
@@ -339,7 +324,9 @@ def main(arguments: list[str] | None = None) -> None:
     if (words := count_words(text)) > MOST_WORDS:
         raise SystemExit(f"the page has {words} words, more than {MOST_WORDS}; shorten it")
     PAGE.write_text(text, encoding="utf-8")
-    print(f"wrote {PAGE} with {words} words")
+    for page, section in ((NETWORKS, write_networks()), (FORECASTS, write_forecasts())):
+        page.write_text(replace_section(page, SECTION, section), encoding="utf-8")
+    print(f"wrote {PAGE} with {words} words, and a section of {NETWORKS.name} and {FORECASTS.name}")
 
 
 if __name__ == "__main__":

@@ -134,6 +134,16 @@ def wrap(text: str) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def replace_section(page: Path, name: str, section: str) -> str:
+    """Return the text of a page with a new section between ``<!-- name -->`` and ``<!-- end of name -->``."""
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, _, rest_of_page = page.read_text(encoding="utf-8").partition(start)
+    _, found, after = rest_of_page.partition(end)
+    if not found:
+        raise SystemExit(f"{page} has no section between {start.strip()} and {end}")
+    return "".join([before, start, section, end, after])
+
+
 def _cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 

@@ -21,12 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import machine, markdown_table, median_seconds, print_table, rest, shifted_pair, wrap
+from benchmarks.measure import (
+    machine,
+    markdown_table,
+    median_seconds,
+    print_table,
+    replace_section,
+    rest,
+    shifted_pair,
+    wrap,
+)
 from pyspar import BayesSpARRegressor, SpARRegressor, SparWarning, TargetCorrection
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-START, END = "<!-- speed -->\n", "<!-- end of speed -->"
 
 Tasks = dict[str, Callable[[], Any]]
 
@@ -306,9 +314,7 @@ def table(results: list[Result]) -> tuple[list[str], list[list[Any]]]:
 def write_table(results: list[Result], where: dict[str, Any]) -> str:
     """Return the page on large data with the table of these results."""
     versions = f"{where['processor']}, {where['cores']} cores; numpy {where['numpy']}, {', '.join(where['blas'])}"
-    before, _, rest_of_page = PAGE.read_text(encoding="utf-8").partition(START)
-    _, _, after = rest_of_page.partition(END)
-    return "".join([before, START, markdown_table(*table(results)), "\n", wrap(f"*{versions}.*"), END, after])
+    return replace_section(PAGE, "speed", f"{markdown_table(*table(results))}\n{wrap(f'*{versions}.*')}")
 
 
 def main(arguments: list[str] | None = None) -> None:

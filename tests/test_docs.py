@@ -242,11 +242,16 @@ def test_every_link_of_a_page_has_a_target(page):
             assert anchor in anchors_of(linked), target
 
 
-def test_the_evidence_page_is_that_of_the_records():
+def test_the_pages_with_evidence_are_those_of_the_records():
     pytest.importorskip("pandas")
     evidence = pytest.importorskip("benchmarks.evidence", reason="the benchmarks are not part of an installed package")
     text = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
     assert text == evidence.write_page()
+    for page, section in (
+        (evidence.NETWORKS, evidence.write_networks()),
+        (evidence.FORECASTS, evidence.write_forecasts()),
+    ):
+        assert section in page.read_text(encoding="utf-8"), page
     assert evidence.count_words(text) <= evidence.MOST_WORDS
 
 

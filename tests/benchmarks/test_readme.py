@@ -112,14 +112,6 @@ def test_the_numbers_of_the_page_on_labels(labels):
     assert f"with ten labels from {one} to {three}," in page("labels")
 
 
-def test_the_numbers_of_the_page_on_networks():
-    ratio = read(RESULTS / "networks.csv.gz").query("method == 'spar'").groupby("rows")["ratio"]
-    geometric, worst = np.exp(ratio.apply(lambda r: np.log(r).mean())), ratio.max()
-    training, validation = "training rows", "validation rows"
-    assert f"is {geometric[training]:.2f} and the worst {worst[training]:.1f}" in page("networks")
-    assert f"they are {geometric[validation]:.2f} and {worst[validation]:.1f}" in page("networks")
-
-
 def test_the_corruptions_of_the_tuning():
     assert TUNED == DEVELOP
 
@@ -132,4 +124,6 @@ def test_the_width_of_forecasts():
     cells = dict(zip((c.strip() for c in header.split("|")), (c.strip() for c in row.split("|")), strict=True))
     assert float(cells["high / low"]) > 4.5, "wide"
     narrow = [line.split("|") for line in table.splitlines() if "none found" in line]
-    assert all(int(line[7].strip(" %")) < 90 for line in narrow), "too narrow if no shift is found"
+    inside = sorted(int(line[7].strip(" %")) for line in narrow)
+    assert inside[-1] < 90, "too narrow if no shift is found"
+    assert f"contained only {inside[0]} to {inside[-1]} % of" in page("forecasts")
