@@ -48,8 +48,8 @@ def test_the_readme_has_the_summary_and_its_own_split():
         PAGE.partition("| last month")[0], f"| RMSE / {splits.RIDGE} |"
     ).values()
     text = " ".join(README.split())
-    assert f"SpAR is clearly better than ridge at {better.split()[0]} and clearly worse at {worse.split()[0]}." in text
-    assert "`BayesSpARRegressor` is clearly worse at none." in text
+    assert f"SpAR is clearly better than ridge at {better.split()[0]}." in text
+    assert f"It is clearly worse at {worse.split()[0]}, and `BayesSpARRegressor` at none." in text
     assert no_worse == "0 of 22"
     others = table_after(README, "| the same prices with |")["RMSE in dollars"]
     assert others == [MONTHS["19"][i] for i in (0, 1, 2, 3, 5, 4)]
