@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.align.images import source_part
@@ -65,6 +67,13 @@ class AngleNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.body(x)).squeeze(1)
+
+
+@torch.no_grad()
+def compute(module: nn.Module, X: Tensor) -> NDArray[np.float64]:
+    """Return the outputs of a module in evaluation mode, on the device of its parameters."""
+    device = next(module.parameters()).device
+    return torch.cat([module(part.to(device)).cpu() for part in X.split(1000)]).double().numpy()
 
 
 @torch.no_grad()

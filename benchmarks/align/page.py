@@ -10,7 +10,7 @@ from benchmarks.align.corruptions import CORRUPTIONS
 from benchmarks.align.images import DATA, N_TRAIN, POPULATIONS
 from benchmarks.align.networks import NORMS
 from benchmarks.align.records import Record
-from benchmarks.align.run import METHODS, SEVERITIES
+from benchmarks.align.run import DRAWS, LABELS, METHODS, SEVERITIES, WITH_LABELS, WORST
 
 DEVELOP = ("gaussian noise", "contrast", "brightness")
 """The corruptions on which settings were chosen."""
@@ -59,6 +59,16 @@ is at least 0.09 and significantly above 0.05.
 
 {gate}
 
+### Labels choose and correct
+
+`TargetCorrection` with the candidates trained, aligned and SpAR head, and labels of random target images, {draws} draws
+each: geometric mean (worst mean of one network and target; worst draw). *Choice* is `chosen_` alone, *choice and
+correction* the corrected average. The features of the correction are those of the trained network.
+
+| network | images | targets | {label_header} |
+|---|---|---|{label_line}
+{labels}
+
 ## Tables
 
 `align` around a fitted model, on {n_sets} of the test sets. *Measurement*: a random third of the source is the target,
@@ -99,6 +109,10 @@ def make_page(rows: list[Record]) -> str:
         cells="\n\n".join(_list_cells(images, data) for data in DATA if any(row.part == data for row in images)),
         populations="\n".join(_list_populations(images)),
         gate=_judge_gate(images),
+        draws=DRAWS,
+        label_header=" | ".join(f"{name}, {n}" for n in LABELS for name in WITH_LABELS),
+        label_line="---|" * (len(LABELS) * len(WITH_LABELS)),
+        labels="\n".join(_list_labels(images)),
         n_sets=n_sets,
         tables="\n".join(_list_tables([row for row in rows if row.part == "tables"])),
         instruments="\n".join(_list_instruments([row for row in rows if row.part == "instruments"])),
@@ -172,6 +186,24 @@ def _judge_gate(rows: list[Record]) -> str:
         f"The gate left {sum(not r.changed for r in inside)} of {len(inside)} targets inside the support alone, where "
         f"aligning would do harm, and {sum(not r.changed for r in damaged)} of {len(damaged)} damaged targets."
     )
+
+
+def _list_labels(rows: list[Record]) -> Iterable[str]:
+    """Return a line per kind of network, images and kind of shift: methods with labels."""
+    for kind in NORMS:
+        for data in DATA:
+            for title, severities in (
+                ("corruptions, 3 and 5", (3, 5)),
+                ("corruptions, 1", (1,)),
+                ("populations", (0,)),
+            ):
+                chosen = [r for r in rows if (r.part, r.model) == (data, kind) and r.severity in severities]
+                cells = []
+                for name in (f"{name}, {n} labels" for n in LABELS for name in WITH_LABELS):
+                    means, draws = (_ratios(chosen, lambda r, m=m: r.method == m) for m in (name, WORST + name))
+                    cells.append(f"{_mean(means)} ({max(means):.2f}; {max(draws):.2f})" if means else "")
+                if any(cells):
+                    yield f"| {kind} | {data} | {title} | {' | '.join(cells)} |"
 
 
 def _list_tables(rows: list[Record]) -> Iterable[str]:
