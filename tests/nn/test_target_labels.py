@@ -61,6 +61,7 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
+    assert adapted.changed == (12, 12)
     assert adapted.drift.probability > 0.99
     assert adapted.drift.n_labels == 12
     assert float(adapted.forecast) == pytest.approx(float(fixed.expected_rmse()))
@@ -130,13 +131,15 @@ def test_labels_of_one_output_of_a_head_with_a_variance():
     assert errors[1] < 0.5 * errors[0]
 
 
-def test_a_label_may_be_known_for_one_of_two_outputs():
+def test_a_label_may_be_known_for_one_of_two_outputs(recwarn):
     case = Drifting(outputs=2)
     labels = {int(row): [float(case.truth[row, 0]), np.nan] for row in np.flatnonzero(case.known)}
     adapted = adapt_head(case.model, case.source, case.target, target_labels=labels)
     assert adapted.forecast[1] is None
     assert torch.equal(adapted.model[2].weight[1], case.model[2].weight[1])
     assert not torch.equal(adapted.model[2].weight[0], case.model[2].weight[0])
+    assert 12 <= adapted.changed.directions < 24
+    assert not recwarn.list
 
 
 def test_an_aligned_network_is_repaired_with_the_source_features_of_the_trained_one():
