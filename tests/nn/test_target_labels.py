@@ -192,6 +192,8 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     raw = 150 + 30 * case.labels
     with pytest.raises(InputError, match="target_labels are on another scale"):
         adapt_head(case.model, case.source, case.target, target_labels=raw)
+    with pytest.warns(SparWarning, match="have the same unit"):
+        adapt_head(case.model, case.source, case.target, target_labels=case.labels / 1000)
     adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
     assert adapted.summary.adapted[0] > 10 * adapted.summary.trained[0]
 
