@@ -47,8 +47,8 @@ def test_there_are_three_parts_and_each_set_has_a_description():
         assert "→" in data_set.rule
         assert data_set.origin
         assert data_set.licence
-    with pytest.raises(ValueError, match="'blind'"):
-        list(tasks("blind"))
+    with pytest.raises(ValueError, match="'unknown'"):
+        list(tasks("unknown"))
 
 
 def test_no_two_sets_share_a_table():

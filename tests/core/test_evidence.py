@@ -165,7 +165,7 @@ def test_the_evidence_of_repeated_rows_is_the_density_of_as_many_labels_as_direc
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("n", [40, 12])
 def test_labels_without_noise_stay_exact_among_collinear_features(seed, n):
-    """Ten directions, three features that repeat them: more rows than directions, though twelve are hardly more."""
+    """Ten directions, three features that repeat them: more rows than directions, even with twelve rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 10)) * np.geomspace(1.0, 0.1, 10)
     X = np.hstack([X, X[:, :3] @ rng.normal(size=(3, 3))])

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,7 @@ def make_frame(rows, rng):
             "kind": pd.Categorical(rng.choice(["x", "y"], len(rows))),
             "level": pd.Categorical(rng.integers(0, 30, len(rows))),
             "object": rows[:, 0].astype(object),
+            "decimal": [None, *(Decimal(str(value)) for value in rows[1:, 0])],
             "flag": rng.random(len(rows)) < 0.3,
             "code": (rng.random(len(rows)) < 0.7).astype(float),
             "constant": 4.0,
@@ -69,9 +71,9 @@ def test_only_numeric_columns_of_a_frame_change():
     assert list(mapped.columns) == list(source.columns)
     untouched = ["text", "kind", "level", "flag", "code", "constant", "day"]
     pd.testing.assert_frame_equal(mapped[untouched], target[untouched])
-    for name in ("number", "whole", "small", "object"):  # numbers with the dtype object are numbers, as in arrays
-        assert mapped[name].mean() == pytest.approx(source[name].mean(), rel=1e-4)
-        assert mapped[name].std(ddof=0) == pytest.approx(source[name].std(ddof=0), rel=1e-4)
+    for name in ("number", "whole", "small", "object", "decimal"):  # objects that are numbers are numbers, as in arrays
+        assert mapped[name].mean() == pytest.approx(source[name].astype(float).mean(), rel=1e-4)
+        assert mapped[name].std(ddof=0) == pytest.approx(source[name].astype(float).std(ddof=0), rel=1e-4)
     assert mapped["small"].dtype == np.float32
 
 
@@ -221,6 +223,17 @@ def test_a_failed_adapt_changes_nothing():
         aligner.transform(Z[:, :2])
     with pytest.raises(ValueError, match="X has masked entries"):
         aligner.transform(np.ma.masked_array(Z, Z > 0.0))
+    with pytest.raises(InputError, match="'b' must be numeric in X"):
+        ColumnAligner().fit(FRAME).adapt(2.0 * FRAME).transform(FRAME.assign(b="text"))
+
+
+@pytest.mark.filterwarnings("ignore:Determining the column names")
+def test_tables_that_are_not_in_memory_are_refused_with_the_call_that_reads_them():
+    dask, polars = pytest.importorskip("dask.dataframe"), pytest.importorskip("polars")
+    for rows, call in ((dask.from_pandas(FRAME), "compute"), (polars.DataFrame(dict(FRAME)).lazy(), "collect")):
+        for use in (ColumnAligner().fit, ColumnAligner().fit(FRAME).adapt, ColumnAligner().fit(FRAME).transform):
+            with pytest.raises(TypeError, match=rf"{call}\(\) first"):
+                use(rows)
 
 
 class Only:

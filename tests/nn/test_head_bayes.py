@@ -141,24 +141,31 @@ def test_float32_features_give_the_correction_of_float64(mlp, problem, features_
 
 @pytest.mark.parametrize("given", [None, 1e-3])
 @pytest.mark.parametrize("spread", [0.01, 1.0])
-def test_a_change_includes_the_removal_of_weights_below_the_cutoff(spread, given):
+@pytest.mark.parametrize("is_signal", [False, True])
+def test_a_change_removes_weights_below_the_cutoff_unless_the_error_on_the_source_rises(spread, given, is_signal):
     model, X, y, Z = spoiled_problem(spoil=1.0, dtype=torch.float32)
     Z = Z * spread
     X[:, 4] *= 1e-4  # 1e-5 of the longest direction
+    with torch.no_grad():
+        model.weight[0, 4] += 1e5
+    y = y + 1e5 * X[:, 4:].double() if is_signal else y
     adapted = adapt_head(model, [(X, y)], [Z], cutoff=given)
     X, y, Z = X.double(), y.double(), Z.double()
     features, cutoff = X.numpy(), given or len(X) * np.finfo(np.float32).eps
     _, _, Vt = np.linalg.svd(features, full_matrices=False)
     projection = Vt[:4].T @ Vt[:4]
     trained, offset = weights(model, "")
-    residual = (y.numpy() - features @ projection @ trained.T - offset)[:, 0]
-    correction, proven = corrected_by_hand(features, residual, Z.numpy(), 0.999, cutoff=cutoff, trained=trained[0])
+    residual = (y.numpy() - features @ (trained if is_signal else trained @ projection).T - offset)[:, 0]
+    removed = None if is_signal else trained[0]
+    correction, proven = corrected_by_hand(features, residual, Z.numpy(), 0.999, cutoff=cutoff, trained=removed)
     assert adapted.changed == (proven, 4)
     new = adapted.weights[0][0]
     np.testing.assert_allclose(new, trained[0] + correction, rtol=0, atol=1e-6 * np.abs(correction).max())
     scale = adapted.adaptation.scale[0]
-    assert (scale == 1.0) if spread < 1.0 else (0.0 < scale < 1.0)
-    np.testing.assert_allclose(Vt[4] @ new, (1.0 - scale) * (Vt[4] @ trained[0]), atol=1e-12)
+    assert (scale == 1.0) if is_signal else (0.0 < scale < 1.0)
+    kept = 1.0 if is_signal else 1.0 - scale
+    np.testing.assert_allclose(Vt[4] @ new, kept * (Vt[4] @ trained[0]), rtol=1e-9, atol=1e-12)
+    assert adapted.summary.adapted < adapted.summary.trained
 
 
 def test_least_squares_uses_the_pseudo_inverse_with_the_cutoff():

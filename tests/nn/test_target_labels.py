@@ -61,6 +61,7 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
+    assert adapted.changed == (12, 12)
     assert adapted.drift.probability > 0.99
     assert adapted.drift.n_labels == 12
     assert float(adapted.forecast) == pytest.approx(float(fixed.expected_rmse()))
@@ -130,13 +131,15 @@ def test_labels_of_one_output_of_a_head_with_a_variance():
     assert errors[1] < 0.5 * errors[0]
 
 
-def test_a_label_may_be_known_for_one_of_two_outputs():
+def test_a_label_may_be_known_for_one_of_two_outputs(recwarn):
     case = Drifting(outputs=2)
     labels = {int(row): [float(case.truth[row, 0]), np.nan] for row in np.flatnonzero(case.known)}
     adapted = adapt_head(case.model, case.source, case.target, target_labels=labels)
     assert adapted.forecast[1] is None
     assert torch.equal(adapted.model[2].weight[1], case.model[2].weight[1])
     assert not torch.equal(adapted.model[2].weight[0], case.model[2].weight[0])
+    assert 12 <= adapted.changed.directions < 24
+    assert not recwarn.list
 
 
 def test_an_aligned_network_is_repaired_with_the_source_features_of_the_trained_one():
@@ -189,6 +192,8 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
     raw = 150 + 30 * case.labels
     with pytest.raises(InputError, match="target_labels are on another scale"):
         adapt_head(case.model, case.source, case.target, target_labels=raw)
+    with pytest.warns(SparWarning, match="have the same unit"):
+        adapt_head(case.model, case.source, case.target, target_labels=case.labels / 1000)
     adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
     assert adapted.summary.adapted[0] > 10 * adapted.summary.trained[0]
 

@@ -8,11 +8,10 @@ refit is the posterior mean given that the correction is zero along all others,
 
 where r are the errors of the trained head. Four steps limit the correction; ``docs/method.md`` derives them.
 
-1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff, and the trained
-   weights along them are removed from an output that changes.
+1. *Faint directions.* Nothing is fitted along directions whose singular value is below a cutoff. The trained weights
+   along them are removed from an output that changes, unless the error on the source would rise.
 2. *Noise that differs between rows.* In all tests, a standard deviation is the larger of that of the posterior and of
-   the sandwich estimate, which takes the noise of a row proportional to the trained head's error in it
-   (``error_roots``).
+   the sandwich estimate, where the noise of a row is proportional to the trained head's error (``error_roots``).
 3. *Refit.* Directions are not orthogonal in the source, so a refitted correction differs from the tested one. It must
    pass the same test. Those that fail are dropped and the others are refitted, until all of them pass.
 4. *Scale.* A change that has a larger effect on the target than on the source is scaled down.
@@ -48,7 +47,11 @@ def refit_head(
     """
     E = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
     # The head is computed in the coordinates of these directions, so no rounding along the others can get a weight.
-    x, z, centre = rotate_features(source, E), rotate_features(target.without_outputs(), E), E @ w0.T
+    z, centre = rotate_features(target.without_outputs(), E), E @ w0.T
+    left = (source.subtract_prediction(coef, b0).column_lengths() for coef in (w0.T, E.T @ centre))
+    error, error_without = (lengths[source.n_features :] for lengths in left)
+    faint = np.where(error_without > error * (1.0 + 1e-9), w0.T - E.T @ centre, 0.0)  # equal up to rounding: removed
+    x = rotate_features(source.subtract_prediction(faint, np.zeros_like(b0)), E)
     roots = tuple(root @ E.T for root in error_roots)
     prior = Prior(np.ones(len(E)), centre, b0)
     fit = fit_ridge(x, prior, fit_intercept=False, eigen=eigen)
@@ -58,7 +61,7 @@ def refit_head(
     kept = ~chi2_rule(replace(terms, std=std), alpha=alpha)
     change, kept = refit(fit, V, kept, chi2_threshold(alpha if alpha_again is None else alpha_again), roots)
     is_changed = (kept & (terms.mean != 0.0)).any(axis=0)
-    change = np.where(is_changed, E.T @ (centre + change) - w0.T, 0.0)
+    change = np.where(is_changed, E.T @ (centre + change) + faint - w0.T, 0.0)
     scale = scale_factor(change, source, target)
     x_all, z_all = (Spectrum(part.lam, E.T @ part.V) for part in (fit.x, tested.z))
     w_hat, w_proj = E.T @ fit.w_hat, scale * change

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
-from pyspar.estimators.validation import accepts_nan, compare_columns
-from pyspar.sources import refuse_large
+from pyspar.estimators.validation import accepts_nan, compare_columns, is_missing
+from pyspar.sources import kind_of, refuse_large
 from pyspar.text import list_some
 
 CONSTANT_SHARE = 1e-12  # a column whose spread is below this share of its size is constant up to rounding
@@ -38,6 +39,7 @@ class ColumnStatistics:
         is_moments = isinstance(rows, Moments)
         if not is_moments and not hasattr(rows, "columns"):
             rows = check_array(rows, ensure_all_finite=False, ensure_min_samples=0, input_name=f"the {role}")
+        columns = [] if is_moments else _columns_of(rows)
         n, d = (rows.rows, rows.n_features) if is_moments else rows.shape
         if n < 2:
             raise InputError(f"Found {n} sample(s) in the {role} while a minimum of 2 is required for a spread")
@@ -47,14 +49,15 @@ class ColumnStatistics:
             mean, spread = rows.mean[:d], rows.spread[:d]
             # The mean of the squares equals the mean of the values only for columns of zeros and ones.
             codes[:2, np.abs(spread**2 + mean**2 - mean) <= 1e-9 * np.abs(mean)] = [[0.0], [1.0]]
-        for i, column in enumerate([] if is_moments else _columns_of(rows)):
-            if _is_numeric(column.dtype):
+        for i, column in enumerate(columns):
+            if _is_numeric(column):
                 numbers = _as_floats(column)
                 numbers = numbers[~np.isnan(numbers)]
                 if not len(numbers) or np.isinf(numbers).any():
                     problem = "contains infinity" if len(numbers) else "has no known value"
-                    name = repr(names[i]) if names else i
-                    raise InputError(f"column {name} of the {role} {problem}; drop or impute it")
+                    raise InputError(
+                        f"column {repr(names[i]) if names else i} of the {role} {problem}; drop or impute it"
+                    )
                 refuse_large(f"the {role}", numbers)
                 mean[i], spread[i], codes[:, i] = numbers.mean(), numbers.std(), _codes_of(numbers)
         return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names)
@@ -118,8 +121,10 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         if not hasattr(X, "columns"):
             X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
             return (X * self.scale_ + self.shift_).astype(X.dtype)
-        validate_data(self, X, reset=False, skip_check_array=True)
         columns, changed = _columns_of(X), np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if text := [X.columns[i] for i in changed if not (_is_numeric(columns[i]) or all(map(is_missing, columns[i])))]:
+            raise InputError(f"{list_some(text)} must be numeric in X, as in adapt; convert them")
         mapped = {i: _map_column(columns[i], float(self.scale_[i]), float(self.shift_[i])) for i in changed}
         if hasattr(X, "with_columns"):  # polars
             return X.with_columns(*mapped.values())
@@ -190,6 +195,8 @@ def align(model: Any, *, source: Any, target: Any) -> AlignedRegressor:
 
 
 def _columns_of(rows: Any) -> list[Any]:
+    if kind_of(rows) == "dask":
+        raise TypeError(f"expected rows in memory, got a Dask {type(rows).__name__}; call compute() first")
     if hasattr(rows, "with_columns"):  # polars
         return list(rows.get_columns())
     if hasattr(rows, "columns"):
@@ -198,8 +205,11 @@ def _columns_of(rows: Any) -> list[Any]:
     return list(rows.T)
 
 
-def _is_numeric(dtype: Any) -> bool:
-    return bool(dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "iuf")  # of polars, or others
+def _is_numeric(column: Any) -> bool:
+    if hasattr(column.dtype, "is_numeric"):  # polars
+        return bool(column.dtype.is_numeric())
+    is_decimal = column.dtype.kind == "O" and isinstance(next(iter(column.dropna()), None), Decimal)
+    return is_decimal or column.dtype.kind in "iuf"
 
 
 def _as_floats(column: Any) -> Vector:
@@ -212,7 +222,7 @@ def _as_floats(column: Any) -> Vector:
 def _map_column(column: Any, scale: float, shift: float) -> Any:
     """Return a column of a frame times a scale plus a shift. It is computed in float64, as for arrays."""
     eps, is_polars = measured_eps(column), hasattr(column, "cast")
-    if eps > EPS64 or column.dtype == object:
+    if eps > EPS64 or (not is_polars and column.dtype.kind == "O"):
         mapped = (column.cast(float) if is_polars else column.astype(float)) * scale + shift
         is_single = eps == np.finfo(np.float32).eps  # float16 may be too small for the values of the source
         return getattr(mapped, "cast" if is_polars else "astype")(column.dtype) if is_single else mapped

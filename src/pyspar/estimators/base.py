@@ -144,9 +144,8 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return an interval for each row that contains its label with a given probability, about its prediction.
 
-        X is an array or a data frame. The half-width is the scale of the row's label (noise, uncertain weights, and the
-        distance of the current weights from the posterior mean) times a factor that was calibrated on real shifts. It
-        depends on the separation of the source and the target of the last ``adapt``.
+        X is an array or a data frame. The half-width is the scale of the row's label (noise, uncertain weights, and
+        their distance from the posterior mean) times a factor calibrated on real shifts, for the last target.
         """
         check_is_fitted(self)
         validation.check_level(level)
@@ -245,10 +244,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         self.__dict__ = {**{k: v for k, v in self.__dict__.items() if k not in stale}, **attributes}
 
     def _posterior(self, target: Moments | None, *, unseen: bool = True, eigen: Eigen | None = None) -> RidgePosterior:
-        """Return the posterior whose prior has the scales of source and target, for forecasts of both regressors.
-
-        With ``unseen`` a feature that is constant in the source has a prior too.
-        """
+        """Return the posterior with the scales of both; with ``unseen``, constant source features have a prior too."""
         if self.moments_.weight < 2.0:
             validation.check_counts(self.moments_, "source", least=2.0)
         centred = self._fit.centred
@@ -262,9 +258,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         """Return the in-distribution RMSE, and the part of its square by which new groups exceed the model."""
         weights = self._weights(self._fit, self._fit.w_hat)
         square = source_square(self._fit, self._posterior(None), *weights, self.moments_)
-        between = np.zeros_like(square)
-        if self._group_rmse is not None:
-            between = np.maximum(np.square(self._group_rmse) - square, 0.0)
+        between = np.maximum((0.0 if self._group_rmse is None else np.square(self._group_rmse)) - square, 0.0)
         return np.sqrt(square + between), between
 
     @property

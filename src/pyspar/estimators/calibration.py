@@ -1,14 +1,12 @@
 """Calibration: what real shifts showed about forecasts, and the known error that they start from.
 
-A forecast starts from an error that is known without target labels: for our linear regressors the expectation of their
-posterior on the target, for other regressors the cross-validated error on the source, for networks the error on
-held-out rows. After real shifts the error is usually larger. ``python -m benchmarks.forecasts`` measures by how much on
-several hundred data sets, each with a natural shift, and prints the tables of this module.
+The known error needs no target labels. For our linear regressors it is the expectation of their posterior on the
+target, for others the cross-validated error on the source, for networks the error on held-out rows. After real shifts
+the error is usually larger: ``python -m benchmarks.forecasts`` measures it and prints the tables of this module.
 
-Each quantile of log(actual error / known error) is linear in two numbers that need no labels, and in their product:
-
-- distance: the fourth power of 2 AUC - 1, where AUC tells how well source and target rows can be distinguished
-- signal: the logarithm of the label's standard deviation over the in-distribution error
+Each quantile of log(actual error / known error) is linear in distance, signal and their product. The distance is the
+fourth power of 2 AUC - 1, where AUC tells how well source and target rows can be distinguished. The signal is the
+logarithm of the label's standard deviation over the in-distribution error.
 
 If no shift is found, the median is the known error, and the interval is that of sampling, stretched by what random
 splits and natural shifts without a finding need; both count equally. Unseen categories are not covered.
@@ -70,10 +68,10 @@ def forecast_error(
 ) -> Forecast:  # fmt: skip
     """Return the calibrated forecast of the RMSE on a target without labels.
 
-    ``source_rmse`` is the expected error on new rows like those of the source; for a network, that of held-out rows,
-    and its ``separation`` is that of the features that enter its head. ``label_spread`` is the standard deviation of
-    the source labels. ``model_rmse``, for "linear" only, is the error that the posterior expects on the target.
-    ``variation`` is the squared coefficient of variation of a squared error: 2 for normal errors, more for heavy tails.
+    ``source_rmse`` is the expected error on new source rows; for a network, that of held-out rows, with the separation
+    of the features of its head. ``label_spread`` is the standard deviation of the source labels. ``model_rmse``, for
+    "linear" only, is the posterior's. ``variation`` is the squared coefficient of variation of a squared error: 2 for
+    normal errors, more for heavy tails.
 
     >>> far = Separation(auc=0.99, p_value=0.0, found=True)
     >>> options = dict(kind="regressor", label_spread=3.0, n_source=500, n_target=500)

@@ -12,6 +12,7 @@ from math import nan
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import t as student
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +27,7 @@ from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
 MIN_WEIGHT = 1e-4  # a warning names a label with less; of right labels, fewer than 1 in 1,000 draws have it
+MAX_FACTOR = 5.0  # labels whose spread differs from that of the predictions by more may have another unit
 MIN_SHARE = 1e-3  # a candidate with a smaller posterior weight is left out
 
 
@@ -84,8 +86,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     the predictions change little. The model itself is not refitted, and no source rows are needed.
 
     Several candidates can be given, for example the trained model and the same model after an alignment. Each is
-    corrected with the same labels, and the predictions are averaged by the evidence of the candidates. The first is the
-    default: its prior weight is twice that of any other.
+    corrected, and the predictions are averaged by evidence. The prior weight of the first is twice that of any other.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         new.candidates_ = {name: replace(one, weight=weight[name]) for name, one in candidates.items()}
         new._parts = {name: fit for name, fit in fits.items() if weight[name] > 0.0}
         new.n_labels_ = int(np.isfinite(labels).any(axis=1).sum())
-        new._between = np.average(new._correct(rows)[2], axis=0, weights=counts)
+        new._between = np.average(new._correct(rows, predictions)[2], axis=0, weights=counts)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__ | self.get_params(deep=False))
         return self
@@ -224,8 +225,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     def expected_rmse(self, Z: Any = None) -> Any:
         """Return the expected error of the corrected model on target rows, by default those of the fit.
 
-        It is a :class:`~pyspar.estimators.correction.LabelForecast`, or if y had two dimensions a list of one per
-        output, None without labels.
+        A :class:`~pyspar.estimators.correction.LabelForecast`; for two-dimensional y a list, None without labels.
         """
         check_is_fitted(self)
         rows = None if Z is None else self._read(Z)
@@ -243,12 +243,12 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             forecasts.append(forecast_corrected(parts, name, float(between[k])) if parts else None)
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
-    def _correct(self, rows: Any) -> tuple[Array, Array, Array]:
-        """Return predictions, squared scales and the variance between the candidates, each of shape (m, K)."""
+    def _correct(self, rows: Any, before: Any = None) -> tuple[Array, Array, Array]:
+        """Return predictions (``before`` and after), squared scales, variance between the candidates, all (m, K)."""
         means, squares = [], []
-        for model, transformer, drifts in self._parts.values():
-            features = compute_features(transformer, rows)
-            mean = read_predictions(model, rows, len(rows), len(drifts)).copy()
+        for name, (model, transformer, drifts) in self._parts.items():
+            features, known = compute_features(transformer, rows), before and before[name]
+            mean = read_predictions(model if known is None else known, rows, len(rows), len(drifts)).copy()
             scale = np.full_like(mean, np.nan)
             for k, drift in enumerate(drifts):
                 if drift is not None:
@@ -289,17 +289,17 @@ def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
     for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
         known = is_known[:, k]
         if (total := float(counts[known].sum())) < MIN_LABELS or known.sum() < MIN_LABELS:
+            fix = "label more rows (pyspar.rows_to_label chooses them)" if len(known) >= MIN_LABELS else "pass more rows"
             raise ValueError(
-                f"Found {known.sum()} sample(s) with a label while a minimum of {MIN_LABELS} is required; label more "
-                f"rows (pyspar.rows_to_label chooses them). With sample_weight they count as {total:.3g} rows; divide "
-                "weights by their mean if only their ratios matter"
+                f"Found {known.sum()} sample(s) with a label while a minimum of {MIN_LABELS} is required; {fix}. With "
+                f"sample_weight they count as {total:.3g} rows; divide it by its mean if only its ratios matter"
             )
         weights[known, k] = weigh_labels((labels - prediction)[known, k], counts[known])
     return weights
 
 
 def warn_of_labels(prediction: Array, labels: Array, weights: Array, limit: float = MIN_WEIGHT) -> None:
-    """Warn of labels that are equal to each other or to the predictions, and of one with a weight below a limit."""
+    """Warn of labels that are all equal, equal to the predictions or in another unit, and of a weight below a limit."""
     for k in np.flatnonzero(np.isfinite(labels).any(axis=0)):
         rows = np.flatnonzero(np.isfinite(labels[:, k]))
         y, before, weight = labels[rows, k], prediction[rows, k], weights[rows, k]
@@ -308,11 +308,23 @@ def warn_of_labels(prediction: Array, labels: Array, weights: Array, limit: floa
         if np.ptp(y) == 0.0:
             value = f"{y[0]:g}; the correction moves the predictions towards this value"
             warn(f"all {len(y)} labels are {value}; check whether it stands for a missing label")
+        if is_in_another_unit(y[weight == 1.0], before[weight == 1.0]):
+            factor = f"{np.std(y) / np.std(before):.2g} times as much"
+            warn(f"the labels follow the predictions but vary {factor}; check whether both have the same unit")
         if weight[far := int(np.argmin(weight))] < limit:
             warn(
                 f"the label {y[far]:g} of row {rows[far]} (prediction {before[far]:g}) is far from the others and "
                 f"counts as {format_percent(weight[far])} of a label; check it"
             )
+
+
+def is_in_another_unit(y: Array, x: Array) -> bool:
+    """Test at 1 in 1,000 whether labels y follow predictions x, and whether their spreads differ by ``MAX_FACTOR``."""
+    x, y, t = x - x.mean(), y - y.mean(), student.isf(1e-3, len(x) - 2)
+    # Pitman's test of two spreads: the sum and the difference of two variables are correlated if one varies more.
+    pairs = (x, y), (x - MAX_FACTOR * y, x + MAX_FACTOR * y), (y - MAX_FACTOR * x, y + MAX_FACTOR * x)
+    follow, less, more = (a @ b * np.sqrt(len(x) - 2 + t**2) > t * np.sqrt((a @ a) * (b @ b)) for a, b in pairs)
+    return bool(follow and (less or more))
 
 
 def _compare(predictions: Any, labels: Array, counts: Array, weights: Array) -> tuple[dict[str, Candidate], str]:
@@ -363,9 +375,8 @@ def fit_outputs(
     return drifts, reports
 
 
-def forecast_corrected(drifts: Drift | list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
-    """Return the expected error of a corrected model, or of several with their shares and the variance between them."""
-    parts = [(1.0, drifts)] if isinstance(drifts, Drift) else drifts
+def forecast_corrected(parts: list[tuple[float, Drift]], name: str, between: float = 0.0) -> LabelForecast:
+    """Return the expected error of corrected models with their shares, given the variance between them."""
     draws = [mse[: round(share * len(mse))] for share, mse in ((share, drift.draw_mse()) for share, drift in parts)]
     ends = np.sqrt(np.quantile(np.concatenate(draws) + between, [0.025, 0.1, 0.9, 0.975])).tolist()
     variance = sum(share * drift.expected_variance() for share, drift in parts) + between

@@ -57,10 +57,9 @@ def new_head_weights(
 ) -> NewHead:  # fmt: skip
     """Return new weights for a trained head ``w0`` (K, D) with biases ``b0`` (None for a head without bias).
 
-    "bayes" is :func:`pyspar.core.refit.refit_head`. "spar" replaces the head with SpAR and "ols" with least squares,
-    with an intercept if the head has a bias. ``source`` and ``target`` are the moments of the features that enter the
-    head; only "ols" does without a target. ``alpha`` and ``cutoff`` are those of :func:`pyspar.nn.adapt_head`.
-    ``error_roots``, for "bayes", are those of ``refit_head``, and ``eigen`` computes eigenvectors on another device.
+    "bayes" is :func:`pyspar.core.refit.refit_head`, with its ``error_roots``. "spar" replaces the head with SpAR and
+    "ols" with least squares, with an intercept if the head has a bias; "ols" needs no target. ``source`` and ``target``
+    are moments of the inputs of the head. Other options are those of :func:`pyspar.nn.adapt_head`.
     """
     w0 = np.asarray(w0, dtype=np.float64)
     if target is None and method != "ols":

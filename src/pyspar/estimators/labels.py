@@ -47,8 +47,8 @@ class LabelChoice:
 def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_state: Any = 0) -> LabelChoice:
     """Choose target rows to label for :class:`pyspar.TargetCorrection`, spread over the range of the predictions.
 
-    A random row of each of n intervals between quantiles of the prediction is chosen. Every row is equally probable, so
-    the error on these rows is an unbiased estimate of the error on the target.
+    A random row of each of n intervals between quantiles of the prediction is chosen. Rows are about equally probable,
+    so the error on these rows estimates the error on the target with little bias.
 
     Parameters
     ----------

@@ -92,8 +92,7 @@ def find_regressor(model: Any, Z: Any) -> tuple[Any, Any, Pipeline | None]:
     if not hasattr(regressor, "expected_rmse"):
         raise TypeError(
             "model must be or contain a SpARRegressor, a BayesSpARRegressor or a TargetCorrection, got "
-            f"{type(regressor).__name__}; for other regressors and for transformed labels use pyspar.inspect(model, "
-            "Z, source=(X, y))"
+            f"{type(regressor).__name__}; for others and transformed labels use pyspar.inspect(model, Z, source=(X, y))"
         )
     check_is_fitted(regressor)
     refuse_unread_tables(Z)

@@ -20,8 +20,7 @@ class SpARRegressor(AdaptableRegressor):
     Parameters
     ----------
     alpha : float in [0, 1], default 0.999
-        A target direction is removed if noise alone explains its weight at this confidence. 0 keeps least squares,
-        1 removes every target direction.
+        A target direction is removed if noise alone explains its weight at this confidence: with 0 none, with 1 all.
     fit_intercept : bool, default True
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
@@ -36,10 +35,8 @@ class SpARRegressor(AdaptableRegressor):
     sigma2_ : float or array of shape (K,)
         The estimated variance of the label noise. It is zero if the residual does not exceed the rounding error of the
         features at their precision, which for float16 and float32 can be larger than the noise.
-    rank_, moments_ : int and Moments
-        The rank and the summary of the source. The rows are not stored.
-    adaptation_ : Adaptation
-        Every number of the last adaptation. Only set by ``adapt``.
+    rank_, moments_ : the rank and the summary of the source; the rows are not stored
+    adaptation_ : Adaptation, every number of the last ``adapt``
 
     Examples
     --------
@@ -95,21 +92,15 @@ class BayesSpARRegressor(AdaptableRegressor):
         None uses the posterior mean. A number keeps the weights only along target directions where they
         differ from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
         balanced design, the result may then depend on the order of rows and columns.
-    fit_intercept
-        As for :class:`SpARRegressor`.
+    fit_intercept : as for :class:`SpARRegressor`
 
     Attributes
     ----------
-    coef_, intercept_, coef_source_, intercept_source_, rank_, moments_
-        As for :class:`SpARRegressor`.
-    units_ : array of shape (D,)
-        The scale of each feature for the current weights; zero for a feature that does not vary.
-    sigma2_, tau2_ : float or arrays of shape (K,)
-        The variances of the label noise and of a weight (in ``units_``) by maximum evidence.
-    evidence_ : RidgePosterior
-        The fit: both variances, the log evidence, and whether the maximum lies at a limit (``evidence_.limit``).
-    adaptation_ : Adaptation
-        For features divided by ``units_``. Only set by ``adapt``.
+    coef_, intercept_, coef_source_, intercept_source_, rank_, moments_ : as for :class:`SpARRegressor`
+    units_ : the scale of each feature for the current weights; zero for a feature that does not vary
+    sigma2_, tau2_ : the variances of the label noise and of a weight (in ``units_``) by maximum evidence, per output
+    evidence_ : RidgePosterior with both variances, the log evidence, and whether it lies at a limit (``.limit``)
+    adaptation_ : Adaptation for features divided by ``units_``, set by ``adapt``
 
     Examples
     --------
@@ -154,9 +145,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         tests = self.alpha is not None
         return fit, adapt(fit, scaled, rule_at(self.alpha), include_source_directions=tests, eigen=eigen)
 
-    def _weights(self, fit: Any, w: Matrix) -> tuple[Matrix, Vector]:
-        coef, intercept = fit.prior.weights(fit, w)
-        return coef, intercept
+    def _weights(self, fit: Any, w: Matrix) -> Any:
+        return fit.prior.weights(fit, w)
 
     def _describe(self, fit: Any, w: Matrix, y_ndim: int) -> Attributes:
         scales = {"units_": fit.prior.units, "evidence_": fit, "tau2_": per_output(fit.tau2, y_ndim)}

@@ -58,10 +58,9 @@ class HeadSummary:
 class AdaptedHead:
     """A copy of a model with a new head: ``model``. Only the layer ``head_name`` differs from the given model.
 
-    ``changed`` counts the directions along which its weights changed without target labels, and ``adaptation`` has
-    every number of this change (None with ``method="ols"``). ``summary`` has the errors on the source rows. ``source``
-    replaces the loader for another target. With target labels, ``drift`` is what they show, and ``forecast`` the
-    expected RMSE of the new model on the target, both as lists for several outputs.
+    ``changed`` counts the directions along which its weights changed: all that a correction with labels concerns.
+    ``adaptation`` has every number of the change before it (None with ``method="ols"``). ``source`` replaces the loader
+    for another target. With target labels, ``drift`` is what they show, and ``forecast`` the expected RMSE.
     """
 
     model: nn.Module
@@ -128,8 +127,7 @@ def adapt_head(
         as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored.
-    source_model : torch.nn.Module, optional
-        The network through which source rows are read: the trained one if ``model`` was aligned with the target.
+    source_model : torch.nn.Module that reads the source rows: the trained one if ``model`` was aligned with the target
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, NaN where unknown, or ``{row position: label}``,
         on the scale that the model predicts. The adapted head is then corrected as by :class:`pyspar.TargetCorrection`.
@@ -144,8 +142,7 @@ def adapt_head(
     cutoff : float in [0, 1), optional
         Nothing is fitted along directions of the features whose singular value is below this share of the largest. The
         default is ``max(N, D)`` machine epsilons, at most 0.001. With 0, no direction is excluded.
-    head : str, optional
-        The name of the layer, if the model returns the outputs of several linear layers.
+    head : str; the name of the layer, if the model returns the outputs of several linear layers
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
@@ -248,7 +245,7 @@ def _correct(
     features, labels, counts = rows
     predicted = features @ new.coef.T + new.intercept
     spread = source.spread[source.n_features :]
-    for k in range(labels.shape[1] if check else 0):
+    for k in np.flatnonzero(np.isfinite(labels).any(axis=0)).tolist() if check else []:
         distances = np.abs(labels[:, k] - predicted[:, k])
         if np.median(distances[np.isfinite(distances)]) > MAX_DISTANCE * max(spread[k], np.std(predicted[:, k])):
             raise InputError(
@@ -261,8 +258,11 @@ def _correct(
     for k, drift in enumerate(drifts):
         if drift is not None:
             coef[k], intercept[k] = drift.linear_weights(coef[k], float(intercept[k]))
-    forecasts = [None if drift is None else forecast_corrected(drift, "the corrected head") for drift in drifts]
-    several, corrected = len(coef) > 1, replace(new, coef=coef, intercept=intercept)
+    forecasts = [drift and forecast_corrected([(1.0, drift)], "the corrected head") for drift in drifts]
+    several, total = len(coef) > 1, new.changed.total
+    moved = int((coef != new.coef).any(axis=1).sum()) * total // len(coef)
+    changed = Changed(max(new.changed.directions, moved), total)
+    corrected = replace(new, coef=coef, intercept=intercept, changed=changed)
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 
