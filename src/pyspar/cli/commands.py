@@ -74,14 +74,13 @@ def adapt(
     batches: Any = [(inputs.Z, inputs.labels, ids)]
     batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
     is_scored = not use_labels and (inputs.labels is not None or (inputs.is_streamed and label is not None))
-    measured, implausible, y = None, None, inputs.y
+    measured, implausible = None, None
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored or not inputs.is_streamed:
             both = (trained, model) if is_scored else (model,)
             predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
             measured = predicted.measure() if is_scored else None
-            label_of_source = SourceLabel(0.0, y.mean(), y.std(), (y.min(), y.max()))
-            implausible = label_of_source.check_predictions("this model", predicted.values)
+            implausible = SourceLabel.of(trained[-1]).check_predictions("this model", predicted.values)
         if save_model is not None:
             write_model(Pipeline([("columns", inputs.columns), ("model", model)]), parts[-1])
     rows = count_noun(inputs.n_target, "prediction")
@@ -168,7 +167,8 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
     least_squares = SpARRegressor(0.999 if alpha is None else alpha)
     regressor: Any = BayesSpARRegressor(alpha=alpha) if method == "bayes" else least_squares
     if inputs.is_streamed:
-        return Pipeline([("encode", inputs.encoder), ("regressor", regressor.fit(inputs.X))])
+        regressor.fit(inputs.X).label_range_ = np.array([[inputs.y.min()], [inputs.y.max()]])  # not in the Moments
+        return Pipeline([("encode", inputs.encoder), ("regressor", regressor)])
     return Pipeline([("encode", inputs.encoder), ("regressor", regressor)]).fit(inputs.X, inputs.y, **groups)
 
 
