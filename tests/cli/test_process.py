@@ -17,6 +17,7 @@ import typer
 import pyspar
 from pyspar.cli import commands
 from pyspar.cli.app import app
+from pyspar.sources.files import READERS
 
 HOME = ("--label", "price", "--id", "home")
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
@@ -167,7 +168,7 @@ def test_help_is_fast_and_has_examples_and_codes(spar):
     for command in ("adapt", "inspect", "label", "predict"):
         text = spar(command, "--help").stdout
         assert f"Example: spar {command} " in text
-        assert ".parquet" in text
+        assert all(suffix in text for suffix in (".gz", *(name for name in READERS if not name.endswith(".gz"))))
     assert spar("--version").stdout == f"spar {pyspar.__version__}\n"
 
 

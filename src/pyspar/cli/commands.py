@@ -40,7 +40,7 @@ def adapt(
     save_model: Path | None, level: float,
 ) -> Result:  # fmt: skip
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
     files.check_output(save_model, "--save-model", (".skops",), request)
     inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels):
@@ -113,7 +113,7 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
 
 def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
     inputs = files.load_inputs(request)
     model = adapt_model(fit(inputs, "bayes", None), inputs)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
@@ -140,7 +140,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
 
 def predict(request: Request, *, output: Path, level: float) -> Result:
     """Predict the rows of a file in batches with a saved model."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
     path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -32,11 +33,15 @@ from pyspar.errors import InputError
 from pyspar.estimators.labels import MAX_CATEGORIES
 from pyspar.persist import find_target
 from pyspar.progress import progress_bar
-from pyspar.sources.files import RowFile, first_kinds, open_rows
+from pyspar.sources.files import RowFile, open_rows
 from pyspar.sources.stream import moments_of_batches
 from pyspar.text import count_noun, list_some
 
-OUTPUTS = (".csv", ".tsv", ".parquet")
+WRITERS: dict[str, Callable[[Any, Any], Any]] = {  # of a file and a schema, by suffix
+    ".csv": pcsv.CSVWriter,
+    ".tsv": partial(pcsv.CSVWriter, write_options=pcsv.WriteOptions(delimiter="\t")),
+    ".parquet": partial(pq.ParquetWriter, write_page_checksum=True),
+}
 ROW, REASON = "row", "reason"
 """The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
 CONSTANT = "constant in the source"
@@ -410,7 +415,8 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
             y = np.zeros(len(X)) if label is None else table.labels(label)
             yield X[~np.isnan(y)], y
 
-    kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
+    first = Table(source, pa.Table.from_batches([next(source.read(source.names))]))
+    kinds, ignored = choose_kinds(source, label, request, first.kind)
     reason = "not numeric; streams use numbers, dates and Boolean values only"
     ignored |= {name: reason for name, kind in kinds.items() if kind == "category"}
     kinds = _check_kinds(kinds, ignored, source, target)
@@ -459,7 +465,7 @@ def open_for_model(model: Any, model_path: Path, path: Path, options: ReadOption
     return file, columns
 
 
-def check_output(path: Path | None, option: str, suffixes: Sequence[str], request: Request) -> None:
+def check_output(path: Path | None, option: str, suffixes: Iterable[str], request: Request) -> None:
     """Raise InputError for a path that cannot be written, or that is an input file."""
     if path is None:
         return
@@ -484,13 +490,8 @@ def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]
             nonlocal writer, schema
             table = pa.table(columns)
             if writer is None and path is not None:
-                schema, suffix = table.schema, path.suffix.lower()
-                if suffix == ".parquet":
-                    writer = pq.ParquetWriter(file, schema, write_page_checksum=True)
-                else:
-                    options = pcsv.WriteOptions(delimiter={".csv": ",", ".tsv": "\t"}[suffix])
-                    writer = pcsv.CSVWriter(file, schema, write_options=options)
-                stack.enter_context(writer)
+                schema = table.schema
+                writer = stack.enter_context(WRITERS[path.suffix.lower()](file, schema))
             if writer is not None:
                 writer.write_table(table.cast(schema))
 
