@@ -142,15 +142,10 @@ def infer_kind(cells: Any, options: ReadOptions) -> str:
         return "empty"
     if not _numbers_of_text(known, "number", options)[1]:
         return "number"
-
-    def count(pattern: str) -> int:
-        return int(compute.sum(compute.match_substring_regex(known, pattern)).as_py())
-
+    found = [compute.sum(compute.match_substring_regex(known, each)).as_py() for each in (_DATE, _LIKE_NUMBER)]
     if compute.all(compute.is_in(compute.utf8_lower(known), arrow.array(["true", "false"], known.type))).as_py():
         return "truth"
-    if 2 * count(_DATE) > len(known):
-        return "date"
-    return "number" if 2 * count(_LIKE_NUMBER) > len(known) else "category"
+    return "date" if 2 * found[0] > len(known) else "number" if 2 * found[1] > len(known) else "category"
 
 
 def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[tuple[int, str]]]:

@@ -145,13 +145,10 @@ def test_implausible_predictions_are_serious_and_forbid_keeping_the_model():
     lines = str(report).split("\n")
     assert lines[1].startswith("serious: ")
     assert [finding["code"] for finding in report.to_dict()["findings"]][:2] == ["SPAR016", "SPAR018"]
-    wild = np.r_[Z[:1] + 30.0, Z[1:] - 3.0]
-    labels = np.where(np.arange(200) < 60, model.predict(wild), np.nan)
-    for known in (None, labels):  # one of 200 rows has an error that no forecast covers, whatever other rows show
+    wild = np.r_[Z[:1] + 30.0, Z[1:] - 3.0]  # one of 200 rows has an error that no forecast covers
+    for known, advice in ((None, Advice.LABEL), (dict(enumerate(model.predict(wild)[:60])), Advice.CORRECT)):
         report = inspect(model, wild, source=(X, y), y=known)
-        assert (report.outcome, report.outputs[0].confirmed) == ("unknown", False)
-        assert "serious: 1 of 200 predictions" in " ".join(str(report).split())
-        assert report.outputs[0].advice is (Advice.LABEL if known is None else Advice.CORRECT)
+        assert (report.outcome, report.outputs[0].confirmed, report.outputs[0].advice) == ("unknown", False, advice)
 
 
 @pytest.mark.parametrize("kind", [BayesSpARRegressor, LinearRegression])
