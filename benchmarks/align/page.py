@@ -149,8 +149,8 @@ def _compare(rows: list[Record]) -> str:
     pairs = [(k[3], errors[*k[:4], "aligned"] < e) for k, e in errors.items() if k[4] == "BatchNorm statistics"]
     mild, strong = ([better for severity, better in pairs if (severity >= 3) == large] for large in (False, True))
     return (
-        f"Alignment is better than BatchNorm statistics alone in {sum(strong)} of {len(strong)} cells of severity 3 and "
-        f"5, and in {sum(mild)} of {len(mild)} of severity 1, where the gate often leaves the network alone."
+        f"Alignment is better than BatchNorm statistics alone in {sum(strong)} of {len(strong)} cells of severity 3 "
+        f"and 5, and in {sum(mild)} of {len(mild)} of severity 1, where the gate often leaves the network alone."
     )
 
 

@@ -21,8 +21,6 @@ MISSING_MARKS = (
     "na", "n.a.", "N.A.", "-", "--", "?", ".",
 )  # fmt: skip
 """Text that is a missing value in every column except the ids. ``--na`` adds others."""
-TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-SUFFIXES = (*TEXT, ".parquet", ".xlsx", ".npy")
 MAX_VALUE = 1e60  # the estimators refuse larger values
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(inf|Inf|infinity)$"
 _LIKE_NUMBER = r"^[-+(]?\s?\p{Sc}?\s?[-+]?(\d{1,3}([.,' \x{a0}]\d{3})+|\d+)?([.,]\d*)?([eE][-+]?\d+)?\s?(%|\p{Sc})?\)?$"
@@ -73,7 +71,7 @@ def describe_rows(rows: Sequence[int], path: Path) -> str:
     """
     plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > 5 else ""
     data = ", ".join(str(row) for row in rows[:5]) + more
-    if suffix_of(path) not in (*TEXT, ".xlsx"):
+    if suffix_of(path) in ("", ".parquet", ".npy"):  # not shown by a spreadsheet; a folder has Parquet files
         return f"row{plural} {data} (counted from 0)"
     shown = ", ".join(str(row + 2) for row in rows[:5]) + more
     return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
@@ -144,15 +142,10 @@ def infer_kind(cells: Any, options: ReadOptions) -> str:
         return "empty"
     if not _numbers_of_text(known, "number", options)[1]:
         return "number"
-
-    def count(pattern: str) -> int:
-        return int(compute.sum(compute.match_substring_regex(known, pattern)).as_py())
-
+    found = [compute.sum(compute.match_substring_regex(known, each)).as_py() for each in (_DATE, _LIKE_NUMBER)]
     if compute.all(compute.is_in(compute.utf8_lower(known), arrow.array(["true", "false"], known.type))).as_py():
         return "truth"
-    if 2 * count(_DATE) > len(known):
-        return "date"
-    return "number" if 2 * count(_LIKE_NUMBER) > len(known) else "category"
+    return "date" if 2 * found[0] > len(known) else "number" if 2 * found[1] > len(known) else "category"
 
 
 def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[tuple[int, str]]]:

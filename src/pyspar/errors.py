@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType, ModuleType
+from types import ModuleType
 
 _collected: ContextVar[list[str] | None] = ContextVar("pyspar_collected_warnings", default=None)
 
@@ -37,15 +38,11 @@ def warn(text: str) -> None:
     collected = _collected.get()
     if collected is None:
         frame, level = sys._getframe(), 1
-        while frame.f_back is not None and _package_of(frame) in ("pyspar", "sklearn"):
+        while frame.f_back is not None and re.match(r"(pyspar|sklearn)\b", frame.f_globals.get("__name__") or ""):
             frame, level = frame.f_back, level + 1
         warnings.warn(text, SparWarning, stacklevel=level)
     elif text not in collected:
         collected.append(text)
-
-
-def _package_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 @contextmanager
@@ -80,8 +77,7 @@ def need(module: str, extra: str) -> ModuleType:
     except MissingExtraError:  # raised while the module imported an optional package itself
         raise
     except ImportError as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        name = (missing or module).partition(".")[0]
+        name = ((isinstance(error, ModuleNotFoundError) and error.name) or module).partition(".")[0]
         raise MissingExtraError(
             f"cannot import the package {name!r}; install it with: pip install 'pyspar[{extra}]'"
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -179,9 +180,10 @@ def test_a_saved_model_predicts_raw_frames_in_python(done, files, source, target
 
 
 def test_predict_scores_labels_before_it_writes(done, spar, files, source, target, tmp_path):
-    paths, saved, out = files(source, target.assign(note="x")), tmp_path / "m.skops", tmp_path / "p.csv"
-    done("adapt", *paths, *HOME, "--save-model", saved)
-    result = json.loads(done("predict", saved, paths[1], "-o", out, "--label", "price", "--id", "home", "--json"))
+    paths, saved, out = files(source, target.assign(note="x")), tmp_path / "my m.skops", tmp_path / "p.csv"
+    program, *words = shlex.split(done("adapt", *paths, *HOME, "--save-model", saved).splitlines()[-1])
+    assert (program, words[-4:]) == ("spar", ["--id", "home", "-o", "again.csv"])
+    result = json.loads(done(*words[:-1], out, "--label", "price", "--json"))  # the command that adapt prints
     assert result["measured"]["rows"] == 80
     assert list(pd.read_csv(out)) == ["home", "prediction", "low", "high"]
     before = out.read_bytes()
@@ -236,6 +238,9 @@ def test_inspect_prints_the_report_and_writes_the_page(done, files, source, targ
     report = json.loads(done("inspect", *paths, *HOME, "--json"))
     assert report["data"]["label"] == "price"
     assert report["outcome"]
+    done("inspect", *files(source.assign(same=1), target.assign(same=2)), *HOME)
+    noted = json.loads(done("inspect", *paths, *HOME, "--json"))["notes"]
+    assert [note.partition(":")[0] for note in noted] == ["same"]
     done("inspect", *paths, *HOME, "--html", tmp_path / "r.html")
     assert "<html" in (tmp_path / "r.html").read_text()
     streamed = done("inspect", *files(source[NUMBERS], target[NUMBERS]), "--label", "price", "--stream")

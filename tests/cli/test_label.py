@@ -97,7 +97,11 @@ FAULTS = {
     "thousands": (change("price", "2,000"), r"'2,000' in column 'price'"),
     "no labels": (lambda c: pd.read_csv(c[2]).assign(price=None).to_csv(c[2], index=False), "labels are empty"),
     "no rows": (lambda c: pd.read_csv(c[2]).drop(columns="row").to_csv(c[2], index=False), "no column 'row'"),
-    "twice": (lambda c: pd.concat([pd.read_csv(c[2], dtype=str)] * 2).to_csv(c[2], index=False), "occurs twice"),
+    "another unit": (
+        lambda c: pd.read_csv(c[2]).eval("price = 1000 * price").to_csv(c[2], index=False),
+        "another scale",
+    ),
+    "twice": (lambda c: pd.concat([pd.read_csv(c[2], dtype=str)] * 2).to_csv(c[2], index=False), "'38', '38'"),
 }
 
 
@@ -124,13 +128,22 @@ def test_unique_ids_find_rows_in_any_order(spar, chosen, tmp_path):
     result = spar(*arguments)
     assert result.exit_code == 2
     assert "no row of the target has the id '9999'" in result.stderr
+    pd.read_csv(chosen[1], dtype=str).replace("0001", "7").to_csv(chosen[1], index=False)
+    pd.read_csv(chosen[2], dtype=str).drop(columns="row").to_csv(chosen[2], index=False)
+    text = spar(*arguments).stderr
+    assert "no column 'row'" in text
+    assert re.search(r"ids '(7', '0007|0007', '7)' are not unique", text)
 
 
-def test_reformatted_numbers_are_the_same_cells(spar, chosen):
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_reformatted_numbers_are_the_same_cells(spar, chosen, sep):
     table = pd.read_csv(chosen[2])  # numbers lose digits and ids their leading zeros, as in a spreadsheet
     table["area"] = table["area"].map("{:.8g}".format)
-    table.drop(columns="home").to_csv(chosen[2], index=False)
-    result = spar("adapt", chosen[0], chosen[1], "--label", "price", "--drop", "home", "--labels", chosen[2])
+    table.drop(columns="home").to_csv(chosen[2], index=False, sep=sep)
+    for path in chosen[:2]:
+        pd.read_csv(path, dtype=str).to_csv(path, index=False, sep=";")
+    arguments = ("--label", "price", "--drop", "home", "--sep", ";")
+    result = spar("adapt", chosen[0], chosen[1], *arguments, "--labels", chosen[2])
     assert result.exit_code == 0, result.output
 
 
@@ -141,3 +154,6 @@ def test_labelled_rows_are_not_chosen_again(spar, files, source, target):
     assert all(row % 2 == 0 for row in chosen)
     assert spar(*arguments, 41).exit_code == 2
     assert spar(*arguments, 0).exit_code == 2
+    renamed = files(*(table.rename(columns={"home": "row"}) for table in (source, target)))
+    refused = spar("label", *renamed, "--label", "price", "--id", "row", "-o", renamed[0].replace("source", "rows"))
+    assert "--id must not be 'row'" in refused.stderr

@@ -17,6 +17,7 @@ import typer
 import pyspar
 from pyspar.cli import commands
 from pyspar.cli.app import app
+from pyspar.sources.files import READERS
 
 HOME = ("--label", "price", "--id", "home")
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
@@ -118,13 +119,17 @@ def test_a_killed_process_leaves_complete_files_only(source, target, tmp_path):
             assert len(pd.read_csv(tmp_path / "out" / "p.csv")) == len(big)
 
 
-@pytest.mark.parametrize(("end", "codes"), [("| true; exit ${PIPESTATUS[0]}", (0, 141)), (">&- 2>&-", (0,))])
-def test_a_pipe_that_closes_early_and_a_closed_output_are_no_errors(files, source, target, tmp_path, end, codes):
+FULL = b"error: cannot print the result: no space left on device; the files are complete\n"
+ENDS = [("| true; exit ${PIPESTATUS[0]}", (0, 141), b""), (">&- 2>&-", (0,), b""), ("> /dev/full", (1,), FULL)]
+
+
+@pytest.mark.parametrize(("end", "codes", "message"), ENDS)
+def test_files_are_complete_if_the_output_is_closed_or_full(files, source, target, tmp_path, end, codes, message):
     words = " ".join(["adapt", *files(source, target), *HOME, "-o", str(tmp_path / "p.csv")])
     command = ["bash", "-c", f"{sys.executable} -m pyspar {words} {end}"]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT)
     assert done.returncode in codes
-    assert done.stderr == b""
+    assert done.stderr == message
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
 
 
@@ -167,7 +172,7 @@ def test_help_is_fast_and_has_examples_and_codes(spar):
     for command in ("adapt", "inspect", "label", "predict"):
         text = spar(command, "--help").stdout
         assert f"Example: spar {command} " in text
-        assert ".parquet" in text
+        assert all(suffix in text for suffix in (".gz", *(name for name in READERS if not name.endswith(".gz"))))
     assert spar("--version").stdout == f"spar {pyspar.__version__}\n"
 
 

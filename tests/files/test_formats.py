@@ -49,6 +49,7 @@ WRITERS = {
     "parquet": lambda t, p: t.to_parquet(p, index=False),
     "xlsx": lambda t, p: t.to_excel(p, index=False),
     "bom.csv": lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig"),
+    "blank.csv": lambda t, p: p.write_text(f"\ufeff\r\n \n{t.to_csv(index=False)}"),
     "semicolon.csv": lambda t, p: t.to_csv(p, index=False, sep=";"),
     "pipe.csv": lambda t, p: t.to_csv(p, index=False, sep="|"),
     "index.parquet": lambda t, p: t.set_index(np.arange(5, 35)).to_parquet(p),
@@ -80,11 +81,12 @@ def test_a_missing_mark_is_missing_in_every_format(table, tmp_path, ending):
     assert (got.X["whole"].isna() == (table["whole"] == -999)).all()
 
 
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
 def test_spaces_around_names_are_ignored(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     WRITERS[ending](pd.DataFrame([[1, 2]], columns=[" a", "y "]), path)
     assert read(path).names == ["a", "y"]
+    assert read(path).numbers("y")[0] == [2.0]
     WRITERS[ending](pd.DataFrame([[1, 2, 2]], columns=["a", "y", " y"]), path)
     with pytest.raises(InputError, match="duplicate column names 'y'"):  # the label would be a feature
         read(path)
@@ -116,6 +118,7 @@ def test_a_workbook_has_errors_empty_rows_and_charts(tmp_path):
     assert [(cell.row, cell.text) for cell in bad] == [(2, "#DIV/0!")]
     np.testing.assert_equal(values, [1.5, np.nan, np.nan, 2.0])
     assert table.cells["id"].to_pylist() == ["007", None, "8", "123456789012345"]
+    np.testing.assert_equal(read(tmp_path / "t.xlsx", decimal=",").numbers("a")[0], values)  # numbers have no mark
     with pytest.raises(InputError, match=r"'#DIV/0!' in column 'a', row 4 \(the header is row 1; data row 2 "):
         convert(table, {"a": "number"})
 
@@ -138,6 +141,7 @@ FAULTS = {
     "header.csv": (b"a,y\n", "header and no rows"),
     "short.csv": (b"a,y\n1,2\n3\n", r"record 3 must have 2 fields .*got 1"),
     "long.csv": (b"a,y\n1,2,3\n", r"record 2 must have 2 fields .*got 3"),
+    "name.csv": (b"a" * 200_000 + b",y\n1,2\n", "a column name has over 131,072 characters"),
     "quote.csv": (b'a,y\n1,"2\n3,4\n5,6\n', "quote is never closed"),
     "latin.csv": ("á,y\n1,2\n".encode("latin-1"), "save the file as UTF-8"),
     "cell.csv": ("a,y\ná,2\n".encode("latin-1"), "save the file as UTF-8"),
@@ -238,7 +242,7 @@ def assert_same_moments(got, expected):
     np.testing.assert_allclose(got.root.T @ got.root, expected.root.T @ expected.root, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "csv.gz"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "csv.gz", "blank.csv"])
 def test_moments_of_a_file_are_those_of_its_rows(tmp_path, ending, monkeypatch):
     monkeypatch.setattr("pyspar.sources.files.BATCH_BYTES", 4000)
     rng = np.random.default_rng(0)

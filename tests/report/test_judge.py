@@ -132,18 +132,36 @@ def test_implausible_predictions_are_serious_and_forbid_keeping_the_model():
     y = np.abs(X @ [2.0, 1.0, 1.0] + rng.normal(size=300))
     model = make_pipeline(StandardScaler(), PolynomialFeatures(4), RidgeCV()).fit(X, y)
     report = inspect(model, Z, source=(X, y))
+    assert report.outcome == "unknown"
     far = next(finding for finding in report.findings if finding.code == "SPAR018")
     assert far.severity == "serious"
-    low, high = -0.5 * np.ptp(y) + y.min(), 0.5 * np.ptp(y) + y.max()
+    low, high = -0.5 * np.ptp(y) + y.min(), 0.5 * np.ptp(y) + y.max()  # negative predictions occur on the source
     predicted = model.predict(Z)
-    best = np.clip(predicted, max(low, 0.0), high)  # the plausible labels with the smallest errors
+    best = np.clip(predicted, low, high)  # the plausible labels with the smallest errors
     assert far.numbers["floor"] == pytest.approx(root_mean_squared_error(best, predicted))
     assert f"the RMSE is at least {format_number(far.numbers['floor'])}" in far.text
-    assert far.numbers["n"] == ((predicted < max(low, 0.0)) | (predicted > high)).sum() > 20
+    assert far.numbers["n"] == ((predicted < low) | (predicted > high)).sum() > 20
     assert report.outputs[0].advice is Advice.LABEL
     lines = str(report).split("\n")
     assert lines[1].startswith("serious: ")
     assert [finding["code"] for finding in report.to_dict()["findings"]][:2] == ["SPAR016", "SPAR018"]
+    wild = np.r_[Z[:1] + 30.0, Z[1:] - 3.0]  # one of 200 rows has an error that no forecast covers
+    for known, advice in ((None, Advice.LABEL), (dict(enumerate(model.predict(wild)[:60])), Advice.CORRECT)):
+        report = inspect(model, wild, source=(X, y), y=known)
+        assert (report.outcome, report.outputs[0].confirmed, report.outputs[0].advice) == ("unknown", False, advice)
+
+
+@pytest.mark.parametrize("kind", [BayesSpARRegressor, LinearRegression])
+def test_predictions_that_also_occur_on_the_source_are_plausible(kind, rng):
+    """Labels are not negative, and a linear model predicts negative ones; a label is zero up to rounding."""
+    X, Z = rng.normal(size=(2, 300, 3))
+    y = np.maximum(X @ [2.0, 1.0, 1.0] + rng.normal(size=300), 0.0)
+    model = kind().fit(X, y)
+    assert (model.predict(X) < 0.0).mean() > 0.1
+    report = inspect(model, Z, **({"source": (X, y)} if kind is LinearRegression else {}))
+    assert report.outcome == "no-shift"
+    assert "SPAR018" not in {finding.code for finding in report.findings}
+    assert SourceLabel(1.0, 5.0, 2.0, (0.0, 9.0)).check_predictions("m", np.array([-1e-9, 13.5 + 1e-9])) is None
 
 
 @pytest.mark.parametrize("m", [1, 2])

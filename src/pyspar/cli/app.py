@@ -74,7 +74,6 @@ Debug = _option(bool, "Show the traceback of an error.", "--debug")
 
 app = typer.Typer(
     name="spar",
-    help="Adapt a regression to a table of unlabelled rows: the Spectral Adapted Regressor.",
     no_args_is_help=True,
     rich_markup_mode=None,  # the tables of rich cut off long names of options in a narrow terminal
     pretty_exceptions_enable=False,
@@ -201,6 +200,9 @@ def _run(command: str, given: dict[str, Any], **own: Any) -> None:
                 result.pop(name, None)
             print_json({"version": __version__, **result, **({} if report is None else report.to_dict())})
             return
+        next_step = result.pop("next step", None)
         if report is not None:
             sys.stdout.write(f"{printable(str(report))}\n\n")
         print_lines(list_result(result))
+        if next_step:  # not in the table, so that the command can be copied
+            typer.echo(f"\nNext, {printable(next_step)}")

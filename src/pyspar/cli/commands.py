@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from pyspar.report.judge import SourceLabel
 from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
+MAX_DISTANCE = 10.0  # of labels and predictions, in standard deviations; as in ``pyspar.nn.head``
 Result = dict[str, Any]
 Batch = tuple[Any, Any, Any]  # features of rows, labels or None, and ids or None
 
@@ -40,7 +42,7 @@ def adapt(
     save_model: Path | None, level: float,
 ) -> Result:  # fmt: skip
     """Fit on the source, adapt to the target, correct with labels, predict and write."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
     files.check_output(save_model, "--save-model", (".skops",), request)
     inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels):
@@ -57,42 +59,41 @@ def adapt(
         if assume == "measurement" or (use_labels and assume is None):
             models["measurement"] = align(trained, source=inputs.X, target=inputs.Z)
         assumed, model = next(iter(models.items()))
-        correction = None
+        correction = measured = implausible = None
         if use_labels:
+            check_scale([each.predict(inputs.Z) for each in (trained, *models.values())], inputs)
             model = TargetCorrection(models if len(models) > 1 else model).fit(inputs.Z, inputs.labels)
             assumed = model.chosen_ if len(models) > 1 else assumed
             errors = {name: root_mean_square(each.predict(inputs.Z) - inputs.labels) for name, each in models.items()}
             chosen = assumed if len(models) > 1 else None
             correction = {"labels": model.n_labels_, "candidates": errors, "chosen": chosen}
         after = forecast(model, inputs)
-    expected = None
-    if after is not None:
-        expected = {name: getattr(after, name, None) for name in ("rmse", "interval80", "interval95", "source_rmse")}
-        expected["before"] = None if before is None else before.rmse
+    fields = ("rmse", "interval80", "interval95", "source_rmse")
+    expected = {"before": before and before.rmse} | {name: getattr(after, name, None) for name in fields}
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
     batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
     is_scored = not use_labels and (inputs.labels is not None or (inputs.is_streamed and label is not None))
-    measured, implausible, y = None, None, inputs.y
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored or not inputs.is_streamed:
             both = (trained, model) if is_scored else (model,)
             predicted = write_predictions(batches, both, identity, parts[0] if output is not None else None, level)
             measured = predicted.measure() if is_scored else None
-            label_of_source = SourceLabel(0.0, y.mean(), y.std(), (y.min(), y.max()))
-            implausible = label_of_source.check_predictions("this model", predicted.values)
+            implausible = SourceLabel.of(trained[-1]).check_predictions("this model", predicted.values)
         if save_model is not None:
             write_model(Pipeline([("columns", inputs.columns), ("model", model)]), parts[-1])
-    rows = count_noun(inputs.n_target, "prediction")
+    rows, own = count_noun(inputs.n_target, "prediction"), [] if identity is None else ["--id", identity]
+    command = shlex.join(["spar", "predict", str(save_model), str(request.target), *own, "-o", "again.csv"])
     return {
         "data": describe_data(inputs), "method": method,
         "assumes": "relation" if assumed == "relation" else "population",
-        "expected": expected, "measured": measured, "correction": correction,
+        "expected": after and expected, "measured": measured, "correction": correction,
         "findings": [] if implausible is None else [str(implausible)],
         "notes": [*inputs.notes, *notes], "output": output, "model_file": save_model,
         "wrote": f"{output} ({rows})" if output is not None else "no predictions; use -o predictions.csv to write them",
-        "saved": None if save_model is None else f"{save_model} (use it with spar predict or pyspar.load)",
+        "saved": save_model and f"{save_model} (use it with spar predict or pyspar.load)",
+        "next step": save_model and f"predict these or other rows:\n{command}",
     }  # fmt: skip
 
 
@@ -105,16 +106,20 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
         inspected = model[-1] if inputs.is_streamed else model
         columns = list_columns(model[0], inputs.kinds)
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
+    report = replace(report, notes=(*inputs.notes, *notes))
     if html is not None:
-        title = f"{inputs.label}: {request.source.name} → {request.target.name}"
-        replace(report, title=title, notes=(*inputs.notes, *notes)).save(html)
-    wrote = None if html is None else str(html)
-    return {"report": report, "data": describe_data(inputs), "notes": [*inputs.notes, *notes], "wrote": wrote}
+        replace(report, title=f"{inputs.label}: {request.source.name} → {request.target.name}").save(html)
+    return {"report": report, "data": describe_data(inputs), "notes": report.notes, "wrote": html and str(html)}
 
 
 def label(request: Request, *, rows: int, output: Path | None) -> Result:
     """Choose rows of the target to label, and write them."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
+    for option, name in (("--label", request.label), ("--id", request.identity)):
+        if name in (files.ROW, files.REASON):
+            raise InputError(
+                f"{option} must not be {name!r}, which is a column that spar label writes; rename the column"
+            )
     inputs = files.load_inputs(request)
     model = adapt_model(fit(inputs, "bayes", None), inputs)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))
@@ -126,22 +131,20 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     if output is not None:
         with write_atomically(output) as (part,):
             files.write_label_rows(part, inputs.target_cells, inputs.label, chosen, choice.reasons)
-    names = [f"row {row}" for row in chosen]
-    if request.identity is not None:
-        words = Table(inputs.target, inputs.target_cells).words(request.identity)
-        names = [f"{request.identity} {word}" for word in words[chosen]]
+    key, cells = request.identity, Table(inputs.target, inputs.target_cells)
+    names = [f"row {row}" for row in chosen] if key is None else [f"{key} {word}" for word in cells.words(key)[chosen]]
     wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} (rows count from 0)"
     label_rows = [{"row": row, "name": name, "reason": why} for row, name, why in zip(chosen, names, choice.reasons)]
-    next_step = None if output is None else f"fill in {inputs.label!r}, and run spar adapt with --labels {output}"
+    next_step = f"fill in {inputs.label!r}, and run spar adapt with the same options and --labels {output}"
     return {
         "rows": inputs.n_target, "rows_with_label": len(known), "label_rows": label_rows,
-        "notes": [*inputs.notes, *notes], "output": output, "wrote": wrote, "next step": next_step,
+        "notes": [*inputs.notes, *notes], "output": output, "wrote": wrote, "next step": output and next_step,
     }  # fmt: skip
 
 
 def predict(request: Request, *, output: Path, level: float) -> Result:
     """Predict the rows of a file in batches with a saved model."""
-    files.check_output(output, "--output", files.OUTPUTS, request)
+    files.check_output(output, "--output", files.WRITERS, request)
     path, label, identity = request.source, request.label, request.identity
     if path.suffix.lower() != ".skops":
         raise InputError(f"the model must be a .skops file, got {str(path)!r}; write one with spar adapt --save-model")
@@ -154,8 +157,7 @@ def predict(request: Request, *, output: Path, level: float) -> Result:
             read_rows(rows, columns.kinds, label, request), [model[-1]], identity, part, level
         )
     n, shown = len(predicted.values), f"intervals at level {level:g}" if predicted.has_intervals else "no intervals"
-    missing = count_noun(predicted.n_missing, "missing value")
-    imputed = [f"{missing}: imputed by the model"] if predicted.n_missing else []
+    imputed = [f"{count_noun(predicted.n_missing, 'missing value')}: imputed by the model"] * bool(predicted.n_missing)
     return {
         "rows": n, "measured": predicted.measure(), "level": level if predicted.has_intervals else None,
         "notes": [*imputed, *notes], "output": output, "wrote": f"{output} ({count_noun(n, 'prediction')}, {shown})",
@@ -168,8 +170,19 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
     least_squares = SpARRegressor(0.999 if alpha is None else alpha)
     regressor: Any = BayesSpARRegressor(alpha=alpha) if method == "bayes" else least_squares
     if inputs.is_streamed:
-        return Pipeline([("encode", inputs.encoder), ("regressor", regressor.fit(inputs.X))])
+        regressor.fit(inputs.X).label_range_ = np.array([[inputs.y.min()], [inputs.y.max()]])  # not in the Moments
+        return Pipeline([("encode", inputs.encoder), ("regressor", regressor)])
     return Pipeline([("encode", inputs.encoder), ("regressor", regressor)]).fit(inputs.X, inputs.y, **groups)
+
+
+def check_scale(predictions: Sequence[Any], inputs: Inputs) -> None:
+    """Raise InputError if the target labels are on another scale than all predictions, as ``adapt_head`` does."""
+    spread, distances = inputs.y.std(), [np.nanmedian(np.abs(inputs.labels - each)) for each in predictions]
+    if min(far / max(spread, each.std()) for far, each in zip(distances, predictions)) > MAX_DISTANCE:
+        raise InputError(
+            f"target labels are on another scale than the predictions: their median distance is {min(distances):.3g}, "
+            f"and the source labels have the standard deviation {spread:.3g}; write them in the unit of the source"
+        )
 
 
 def list_columns(encoder: Any, kinds: dict[str, str]) -> list[str]:
@@ -261,8 +274,7 @@ def root_mean_square(values: Any) -> float:
 
 def describe_data(inputs: Inputs) -> Result:
     """Return the rows and columns of both files."""
-    kinds = list(inputs.kinds.values())
-    n_dates, n_categories = kinds.count("date"), kinds.count("category")
-    counts = {"numeric": len(kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
+    n_dates, n_categories = (list(inputs.kinds.values()).count(kind) for kind in ("date", "category"))
+    counts = {"numeric": len(inputs.kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
     rows = {"source_rows": len(inputs.y), "target_rows": inputs.n_target}
     return {"label": inputs.label, **rows, "columns": counts, "imputed": inputs.imputed, "ignored": inputs.ignored}

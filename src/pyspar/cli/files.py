@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -32,11 +33,15 @@ from pyspar.errors import InputError
 from pyspar.estimators.labels import MAX_CATEGORIES
 from pyspar.persist import find_target
 from pyspar.progress import progress_bar
-from pyspar.sources.files import RowFile, first_kinds, open_rows
+from pyspar.sources.files import RowFile, open_rows
 from pyspar.sources.stream import moments_of_batches
 from pyspar.text import count_noun, list_some
 
-OUTPUTS = (".csv", ".tsv", ".parquet")
+WRITERS: dict[str, Callable[[Any, Any], Any]] = {  # of a file and a schema, by suffix
+    ".csv": pcsv.CSVWriter,
+    ".tsv": partial(pcsv.CSVWriter, write_options=pcsv.WriteOptions(delimiter="\t")),
+    ".parquet": partial(pq.ParquetWriter, write_page_checksum=True),
+}
 ROW, REASON = "row", "reason"
 """The columns of a file of ``spar label``: the position of a row in the target, and the reason to label it."""
 CONSTANT = "constant in the source"
@@ -410,7 +415,8 @@ def _load_streamed(request: Request, source: RowFile, target: RowFile, label: st
             y = np.zeros(len(X)) if label is None else table.labels(label)
             yield X[~np.isnan(y)], y
 
-    kinds, ignored = choose_kinds(source, label, request, first_kinds(source, source.names).__getitem__)
+    first = Table(source, pa.Table.from_batches([next(source.read(source.names))]))
+    kinds, ignored = choose_kinds(source, label, request, first.kind)
     reason = "not numeric; streams use numbers, dates and Boolean values only"
     ignored |= {name: reason for name, kind in kinds.items() if kind == "category"}
     kinds = _check_kinds(kinds, ignored, source, target)
@@ -453,13 +459,12 @@ def open_for_model(model: Any, model_path: Path, path: Path, options: ReadOption
     if not isinstance(columns, TableColumns):
         advice = "write one with spar adapt --save-model, or use pyspar.load in Python"
         raise InputError(f"{str(model_path)!r} is not a model of spar adapt; {advice}")
-    merged: Any = (new or old for new, old in zip(options, columns.options))
-    file = open_rows(path, ReadOptions(*merged))
+    file = open_rows(path, ReadOptions._make(new or old for new, old in zip(options, columns.options)))
     check_features(columns.kinds, file.names, file.where, "model")
     return file, columns
 
 
-def check_output(path: Path | None, option: str, suffixes: Sequence[str], request: Request) -> None:
+def check_output(path: Path | None, option: str, suffixes: Iterable[str], request: Request) -> None:
     """Raise InputError for a path that cannot be written, or that is an input file."""
     if path is None:
         return
@@ -484,13 +489,8 @@ def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]
             nonlocal writer, schema
             table = pa.table(columns)
             if writer is None and path is not None:
-                schema, suffix = table.schema, path.suffix.lower()
-                if suffix == ".parquet":
-                    writer = pq.ParquetWriter(file, schema, write_page_checksum=True)
-                else:
-                    options = pcsv.WriteOptions(delimiter={".csv": ",", ".tsv": "\t"}[suffix])
-                    writer = pcsv.CSVWriter(file, schema, write_options=options)
-                stack.enter_context(writer)
+                schema = table.schema
+                writer = stack.enter_context(WRITERS[path.suffix.lower()](file, schema))
             if writer is not None:
                 writer.write_table(table.cast(schema))
 
@@ -499,8 +499,6 @@ def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]
 
 def write_label_rows(path: Path, table: Any, label: str, rows: Sequence[int], reasons: Sequence[str]) -> None:
     """Write rows of the target with an empty label column, their positions, and the reasons to label them."""
-    if label in (ROW, REASON):
-        raise InputError(f"the label must not be named {label!r}, which is a column of the output; rename it")
     chosen = table.take(pa.array(rows))
     empty = pa.nulls(len(rows), pa.float64() if path.suffix.lower() == ".parquet" else pa.string())
     others = {name: chosen[name] for name in chosen.column_names if name not in (ROW, REASON, label)}
@@ -514,14 +512,19 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     Rows are found by their ids if these are unique, otherwise by their position. Then all other columns of a labelled
     row must agree with the target, because labels of other rows would spoil the correction.
     """
-    table = read_table(open_rows(path, target.file.options, "labels"))
-    identity = str(request.identity)
-    keys = pd.Index(_ids(target, identity) if identity in table.names and identity in target.names else [0, 0])
-    by_id = keys.is_unique
+    file = open_rows(path, target.file.options._replace(sep=None), "labels")  # which spar label wrote with commas
+    file = file if label in file.names else open_rows(path, target.file.options, "labels")
+    table, identity, own_names = read_table(file), str(request.identity), {*target.names}
+    has_ids, advice = identity in table.names and identity in own_names, "write the file with spar label"
+    keys = pd.Index(_ids(target, identity) if has_ids else [])
+    by_id = has_ids and keys.is_unique
+    if has_ids and not by_id:
+        equal = list_some(target.words(identity)[keys == keys[keys.duplicated()][0]], 3)
+        advice += f"; the target's ids {equal} are not unique (leading zeros are ignored), so they do not find rows"
     key, keys = (identity, keys) if by_id else (ROW, pd.Index(np.arange(len(target.cells)).astype(str)))
     for name in (key, label):
         if name not in table.names:
-            raise InputError(f"{table.file.where}: no column {name!r}; write the file with spar label")
+            raise InputError(f"{table.file.where}: no column {name!r}; {advice}")
     values = table.labels(label)
     known = np.flatnonzero(~np.isnan(values))
     own = pd.Index(_ids(table, key)[known])
@@ -532,11 +535,12 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
         advice = "pass the target that spar label was used with"
         problem = f"no row of the target has the {'id' if by_id else 'number'} {own[places < 0][0]!r}; {advice}"
     elif own.has_duplicates:
-        problem = f"{own[own.duplicated()][0]!r} occurs twice; keep one"
+        equal = list_some(table.words(key)[known][own == own[own.duplicated()][0]], 3)
+        problem = f"{equal} are the same row (leading zeros are ignored); keep one"
     if problem:
         raise InputError(f"{describe_file('labels', path, key)}: {problem}")
     for name in () if by_id else table.names:
-        if name in target.names and name not in (ROW, REASON, label):
+        if name in own_names and name not in (ROW, REASON, label):
             _check_same_cells(table, target, name, known, places)
     merged = np.full(len(target.cells), np.nan) if labels is None else np.array(labels, dtype=np.float64)
     merged[places] = values[known]

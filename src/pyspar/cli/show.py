@@ -12,7 +12,8 @@ from pyspar.paper.commands import print_table
 from pyspar.text import count_noun, format_number, printable
 
 EXIT_CODES = (
-    "Exit codes: 0 success; 1 internal error, or a failed run or check; 2 invalid input, and nothing was written; "
+    "Exit codes: 0 success; 1 internal error, a failed run or check, or a result that could not be printed; 2 invalid "
+    "input, and nothing was written; "
     "130 stopped by Ctrl-C or SIGTERM, and no unfinished file was left."
 )
 _MAX_LINES, _MAX_LENGTH = 8, 2000
@@ -63,7 +64,7 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         texts = result.get("notes" if label == "note" else label) or data.get(label) or ()
         texts = [f"{name}: {text}" for name, text in texts.items()] if isinstance(texts, dict) else texts
         yield from _list_first(label, texts)
-    for label in ("wrote", "saved", "next step"):
+    for label in ("wrote", "saved"):
         if result.get(label):
             yield label, result[label]
 

@@ -115,28 +115,25 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
         models = estimator._before_adapting(), copy.copy(estimator).adapt(target)
     in_memory = kind in ("rows", "sparse")
     predictions = [np.asarray(one.predict(rows)).reshape(-1, K) if in_memory else None for one in models]
-    forecasts = [_as_list(one.expected_rmse(target)) for one in models]
+    forecasts = [list(np.atleast_1d(one.expected_rmse(target))) for one in models]
     drift, unseen = measure_column_drift(moments, target, names), find_unseen(preprocessing, Z)
     is_new = all(column.is_constant for column in drift)  # nothing of the target occurs in the source
     outside = 1.0 if is_new else _outside_share(models[1], moments.spread[:D])
     on_target = Target(target.weight, measure_separation(moments, target), drift, outside, unseen)
-    label_range, reports = getattr(estimator, "label_range_", None), []
+    reports = []
     for k, name in enumerate(_read_names("outputs", outputs, getattr(estimator, "label_names_", None), K)):
         candidates = [
             InspectedModel(f"{type(one).__name__} {when}", f[k], f[k].model_rmse, None if p is None else p[:, k], one)
             for one, f, p, when in zip(models, forecasts, predictions, ("as fitted", "adapted"), strict=True)
         ]
-        ends = None if label_range is None else (float(label_range[0, k]), float(label_range[1, k]))
-        mean, std = float(moments.mean[D + k]), float(moments.spread[D + k])
-        source = SourceLabel(forecasts[0][k].source_rmse, mean, std, ends)
+        source = SourceLabel.of(estimator, k, forecasts[0][k].source_rmse)
         details = describe_increase(*models, moments, names, k)
         if details["increase"] < MIN_INCREASE * source.rmse**2:
             details |= {"responsible": _share_drift(on_target), "responsible_for": "shift"}
-        report = judge_output(
+        reports.append(judge_output(
             name, candidates, source, on_target, labels=None if labels is None else labels[:, k],
             rows=rows if kind == "rows" and K == 1 else None, new_groups=estimator._group_rmse is not None, **details,
-        )  # fmt: skip
-        reports.append(report)
+        ))  # fmt: skip
     return _join(type(estimator).__name__, reports, on_target, moments.weight)
 
 
@@ -159,7 +156,9 @@ def describe_increase(fitted: Any, adapted: Any, source: Moments, names: Sequenc
     varies, size = energy > 0.0, float(excess.sum())
     counts = [int(mask.sum()) for mask in (varies, removed & varies, ~removed & varies & (shrunk > 0.5))]
     change = dict(zip(("n_directions", "n_removed", "n_shrunk"), counts), change=math.sqrt(float(changed.sum())))
-    responsible = _list_largest(columns, shares @ excess / max(size, TINY))
+    blame = shares @ excess / max(size, TINY)
+    order = [i for i in np.argsort(-blame, kind="stable") if blame[i] >= MIN_SHARE]
+    responsible = tuple((columns[i], float(blame[i])) for i in order)
     return {"increase": size, "responsible": responsible, "responsible_for": "increase", "change": change}
 
 
@@ -204,14 +203,14 @@ def _inspect_any(model: Any, Z: Any, source: Any, y: Any, groups: Any, columns: 
     reports = []
     for k, name in enumerate(_read_names("outputs", outputs, label_names_of(source[1]), K)):
         low, high, mean, std = (float(of(own[:, k])) for of in (np.min, np.max, np.mean, np.std))
-        report = judge_output(
+        lowest = float((own + errors)[:, k].min())
+        reports.append(judge_output(
             name, [InspectedModel(method, forecasts[k], forecasts[k].source_rmse, predictions[:, k], model)],
-            SourceLabel(forecasts[k].source_rmse, mean, std, (low, high)), on_target, can_forecast=False,
+            SourceLabel(forecasts[k].source_rmse, mean, std, (low, high), lowest), on_target, can_forecast=False,
             labels=None if labels is None else labels[:, k],
             rows=Z if source_y.ndim == 1 and not hasattr(Z, "tocsr") else None,
             responsible=_share_drift(on_target), responsible_for="shift", new_groups=groups is not None,
-        )  # fmt: skip
-        reports.append(report)
+        ))  # fmt: skip
     further = [] if can_refit else [Finding("SPAR021", "warning", {"model": method})]
     return _join(method, reports, on_target, n, *further)
 
@@ -245,10 +244,9 @@ def describe_target(X: Any, Z: Any, columns: Any = None) -> Target:
 def _inspect_correction(model: Any, Z: Any) -> ShiftReport:
     """Return the report of a TargetCorrection: its own forecast, and that without the correction."""
     correction, rows, _ = find_regressor(model, Z)
-    forecasts, drifts = _as_list(correction.expected_rmse(rows)), _as_list(correction.drift_)
+    forecasts, drifts = map(np.atleast_1d, (correction.expected_rmse(rows), correction.drift_))
     names, method = _read_names("outputs", None, None, len(forecasts)), name_regressor(correction.model_)
-    known = [of for of in zip(names, forecasts, drifts, strict=True) if of[1] is not None]  # outputs with labels
-    outputs = [judge_correction(method, *of) for of in known]
+    outputs = [judge_correction(method, *of) for of in zip(names, forecasts, drifts) if of[1] is not None]
     return ShiftReport.of(method, outputs, n_source=math.nan, n_target=count_rows(rows), separation=None)
 
 
@@ -301,10 +299,6 @@ def _sum_by_column(shares: Matrix, names: Sequence[str]) -> tuple[tuple[str, ...
     return columns, sums
 
 
-def _list_largest(columns: Sequence[str], shares: Vector) -> Shares:
-    return tuple((columns[i], float(shares[i])) for i in np.argsort(-shares, kind="stable") if shares[i] >= MIN_SHARE)
-
-
 def _read_names(parameter: str, names: Sequence[str] | None, default: Any, n_outputs: int = 0) -> tuple[str, ...]:
     """Return names as text, or the default names; refuse another number of names."""
     if n_outputs and (default is None or len(default) != n_outputs):
@@ -314,7 +308,3 @@ def _read_names(parameter: str, names: Sequence[str] | None, default: Any, n_out
         got = repr(names) if isinstance(names, str) else len(names)
         raise InputError(f"{parameter} must be a sequence of {len(default)} names, got {got}")
     return tuple(map(str, names))
-
-
-def _as_list(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else [values]

@@ -2,9 +2,8 @@
 
 Labels overrule forecasts. If every target row is labelled, the smaller measured error decides. Otherwise two models are
 compared by the paired differences of their squared errors on the same rows, because both share the noise of the labels.
-A label far from the others then counts less (``weigh_labels``), and a finding names it.
-No advice contradicts a serious finding: a model is kept only without one, and adapted only if each serious finding
-is about the model before adapting.
+A label far from the others then counts less. No advice contradicts a serious finding: a model is kept only without one,
+and adapted only if each serious finding is about the model before adapting.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
@@ -41,19 +40,30 @@ OUTSIDE_SHARE, SERIOUS_OUTSIDE_SHARE, SERIOUS_UNSEEN_SHARE, SERIOUS_IMPLAUSIBLE_
 SERIOUS_MISSING_CHANGE = 0.1  # of the share of missing values of a column
 MAX_MEAN_SHIFT = 3.0  # a column is reported if its mean moves by more than this many source standard deviations
 # A prediction is implausible if it is outside the range of the source labels by half of the range, or, if the range is
-# unknown, six standard deviations from the mean; or negative if no source label is.
-FAR_RANGE_SHARE, FAR_DEVIATIONS = 0.5, 6.0
+# unknown, six standard deviations from the mean; or negative if no source label and no prediction on the source is.
+FAR_RANGE_SHARE, FAR_DEVIATIONS, LOWEST_DEVIATIONS = 0.5, 6.0, 3.0
 ROUNDING_SHARE, MEAN_ROUNDING = 1e-6, 1e-13  # of the labels' deviation and mean; smaller errors are rounding
 
 
 @dataclass(frozen=True)
 class SourceLabel:
-    """One label of the source: its RMSE in distribution, mean, standard deviation and range (None if unknown)."""
+    """One label of the source: the RMSE in distribution, the labels, and the lowest prediction of the source rows."""
 
     rmse: float
     mean: float
     std: float
-    range: Interval | None = None
+    range: Interval | None = None  # None if unknown
+    lowest: float = 0.0
+
+    @classmethod
+    def of(cls, regressor: Any, k: int = 0, rmse: float = 0.0) -> Self:
+        """Return an output of a SpARRegressor or BayesSpARRegressor, as if its predictions were normal."""
+        fitted, m, ends = regressor._before_adapting(), regressor.moments_, getattr(regressor, "label_range_", None)
+        D, coef = m.n_features, np.reshape(fitted.coef_, (-1, m.n_features))[k]
+        spread = float(np.linalg.norm(m.root_about(None)[:, :D] @ coef)) / math.sqrt(m.weight)
+        lowest = float(np.ravel(fitted.intercept_)[k] + m.mean[:D] @ coef) - LOWEST_DEVIATIONS * spread
+        known = None if ends is None else (float(ends[0, k]), float(ends[1, k]))
+        return cls(rmse, float(m.mean[D + k]), float(m.spread[D + k]), known, lowest)
 
     @property
     def rounding(self) -> float:
@@ -71,8 +81,8 @@ class SourceLabel:
         if self.range is None:
             return self.mean - FAR_DEVIATIONS * self.std, self.mean + FAR_DEVIATIONS * self.std
         low, high = self.range
-        margin = FAR_RANGE_SHARE * (high - low)
-        return low - margin if low < 0.0 else max(low - margin, 0.0), high + margin
+        margin, is_positive = FAR_RANGE_SHARE * (high - low), min(low, self.lowest) >= -self.rounding
+        return max(low - margin, 0.0) if is_positive else low - margin, high + margin
 
     def check_predictions(self, model: str, predictions: Vector) -> Finding | None:
         """Return the finding of predictions that no source label resembles, or None; it lists the worst rows first.
@@ -83,7 +93,7 @@ class SourceLabel:
         """
         low, high = self.plausible
         distance = np.maximum(np.maximum(low - predictions, predictions - high), 0.0)
-        far = np.flatnonzero((distance > 0.0) & (self.std > 0.0))
+        far = np.flatnonzero((distance > self.rounding) & (self.std > 0.0))
         if not len(far):
             return None
         far = far[np.argsort(-distance[far], kind="stable")]
@@ -92,7 +102,8 @@ class SourceLabel:
             "model": model, "n": len(far), "total": len(predictions), "share": share, "limits": (low, high),
             "worst": float(predictions[far[0]]), "rows": far[:5].tolist(), "floor": floor,
         }  # fmt: skip
-        return Finding("SPAR018", "serious" if share >= SERIOUS_IMPLAUSIBLE_SHARE else "warning", numbers)
+        is_serious = share >= SERIOUS_IMPLAUSIBLE_SHARE or floor >= self.std  # the mean of the labels has the error std
+        return Finding("SPAR018", "serious" if is_serious else "warning", numbers)
 
 
 @dataclass(frozen=True)
@@ -233,13 +244,9 @@ def judge_output(
         about: dict[str, Any] = {"separation": target.separation, "outside": target.outside, "unseen": unseen}
         return judge_outcome(model_rmse=rmse, source_rmse=1.0, **about)
 
-    outcome = expect(model)
-    if target.separation.found and expect(first) == "hurts":
-        outcome = "hurts"
-    predictions = np.zeros(0) if model.predictions is None else model.predictions
-    far = source.check_predictions(model.name, predictions)
-    if far is not None and far.severity == "serious" and outcome != "hurts":
-        outcome = "unknown"
+    outcome = "hurts" if target.separation.found and expect(first) == "hurts" else expect(model)
+    far = None if model.predictions is None else source.check_predictions(model.name, model.predictions)
+    is_far = far is not None and far.severity == "serious" and not is_all
     shown, verdict = errors[first.name] if outcome == "hurts" else own, ""
     numbers = {
         **context, "model": shown.name, "rmse": shown.rmse, "interval95": shown.interval95, "ratio": ratio(shown.rmse),
@@ -251,7 +258,7 @@ def judge_output(
         harm, (low, high) = ratio(own.measured), own.measured95 or (0.0, 0.0)
         # The labelled rows may be easy ones if their error is below the interval of the forecast and both overlap.
         is_easy = own.measured < own.interval95[0] <= high and not is_all
-        verdict = "inconclusive" if ratio(high) > EXCESS else "easy" if is_easy else "confirmed"
+        verdict = "inconclusive" if ratio(high) > EXCESS or is_far else "easy" if is_easy else "confirmed"
         verdict = "few" if n_labels < LABELS_TO_DECIDE and not is_all else verdict
         if ratio(low) > EXCESS:
             verdict = outcome = "hurts"
@@ -261,13 +268,14 @@ def judge_output(
             "model": own.name, "verdict": verdict, "n_labels": n_labels, "is_all": is_all, "measured": own.measured,
             "measured95": own.measured95, "ratio": harm, "is_rounding": own.measured <= source.rounding,
         }  # fmt: skip
+    if is_far and outcome != "hurts":
+        outcome = "unknown"
     is_confirmed, is_settled = verdict == "confirmed", verdict == "confirmed" and is_all
     if verdict not in ("", "hurts"):
         numbers["responsible"] = ()  # the labels show no increase
     mild: dict[Outcome, Severity] = {"no-shift": "info", "unverified": "warning"}
-    severity = mild.get(outcome, "warning" if outcome == "hurts" and harm < SERIOUS_RATIO else "serious")
-    if is_confirmed:
-        severity = "good"
+    mild |= {"hurts": "warning"} if harm < SERIOUS_RATIO else {}
+    severity = "good" if is_confirmed else mild.get(outcome, "serious")
     codes = {"hurts": "SPAR001", "no-shift": "SPAR002", "unverified": "SPAR015", "unknown": "SPAR016"}
     findings = [Finding("SPAR017" if verdict else codes[outcome], severity, numbers)]
     findings += [Finding("SPAR023", "warning", {"problem": problem}) for problem in problems]

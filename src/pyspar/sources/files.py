@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspar.cells import PLAIN, SUFFIXES, TEXT, ReadOptions, describe_file, infer_kind, suffix_of
+from pyspar.cells import PLAIN, ReadOptions, describe_file, suffix_of
 from pyspar.errors import InputError, need
 from pyspar.text import list_some
 
@@ -52,14 +52,12 @@ def open_rows(path: str | os.PathLike[str], options: ReadOptions = PLAIN, role: 
     where, suffix = describe_file(role, path), ".parquet" if path.is_dir() else suffix_of(path)
     if not path.exists():
         raise InputError(f"{'' if role == 'file' else f'{role} '}file not found: {str(path)!r}; check the path")
-    if suffix not in SUFFIXES:
-        raise InputError(f"{where}: unsupported suffix {suffix or 'none'!r}; use {', '.join(SUFFIXES)}")
+    if suffix not in READERS:
+        raise InputError(f"{where}: unsupported suffix {suffix or 'none'!r}; use {', '.join(READERS)}")
     if path.is_file() and path.stat().st_size == 0:
         raise InputError(f"{where}: the file is empty (0 bytes)")
-    formats = dict.fromkeys(TEXT, _open_text)
-    formats |= {".parquet": _open_parquet, ".xlsx": _open_workbook, ".npy": _open_array}
     try:
-        names, read, n_rows = formats[suffix](path, options, where)
+        names, read, n_rows = READERS[suffix](path, options, where)
     except (InputError, MemoryError, ImportError):
         raise
     except Exception as error:  # damaged files raise errors of many types
@@ -89,7 +87,9 @@ def _unreadable(error: Exception, where: str) -> InputError:
             f"{where}: record {ragged[1]} must have {ragged[2]} fields as in the header (record 1), got {ragged[3]}; "
             "correct the line, and quote fields that contain the separator; another separator is passed with --sep"
         )
-    if "straddl" in reason or "field larger than" in reason:
+    if "field larger than" in reason:
+        return InputError(f"{where}: a column name has over {csv.field_size_limit():,} characters; shorten it")
+    if "straddl" in reason:
         return InputError(f"{where}: a record is longer than {BATCH_BYTES:,} bytes; a quote may not be closed")
     return InputError(f"{where} cannot be read ({reason}); save the file again")
 
@@ -103,36 +103,37 @@ def _open_text(path: Path, options: ReadOptions, where: str) -> Opened:
         return arrow.CompressedInputStream(file, "gzip") if path.suffix.lower() == ".gz" else file
 
     start = open_stream().read(BATCH_BYTES)
-    lines = start.removeprefix(b"\xef\xbb\xbf").split()[:2]
-    if not lines:
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise InputError(f"{where}: the file is empty; it must have a header and rows")
     if b"\n" not in start.strip() and b"\r" not in start.strip():
         fault = f"the first line is longer than {BATCH_BYTES:,} bytes"
         raise InputError(f"{where}: {fault if len(start) == BATCH_BYTES else 'the file has a header and no rows'}")
     head = start[: 1 << 20].decode("utf-8-sig", errors="ignore" if len(start) > 1 << 20 else "strict")
+    head = head[len(blank := re.match(r"(\s*[\r\n])?", head)[0]) :]  # type: ignore[index]  # empty lines
     usual = options.sep or ("\t" if ".tsv" in suffix_of(path) else ",")
     headers = {
-        sep: next(fields for fields in csv.reader(io.StringIO(head, newline=None), delimiter=sep) if fields)
+        sep: next(csv.reader(io.StringIO(head, newline=None), delimiter=sep))
         for sep in (usual, *("" if options.sep else ",;\t|"))
     }
     sep = usual if len(headers[usual]) > 1 else max(headers, key=lambda sep: len(headers[sep]))
     names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(headers[sep])]
+    # Arrow numbers the rows in its messages only with one thread.
+    layout = text.ReadOptions(use_threads=False, block_size=BATCH_BYTES, column_names=names, skip_rows_after_names=1)
+    layout.skip_rows = len(blank.splitlines())
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         last = ""
         for block in text.open_csv(
             open_stream(),
-            # Arrow numbers the rows in its messages only with one thread.
-            text.ReadOptions(column_names=names, skip_rows_after_names=1, block_size=BATCH_BYTES, use_threads=False),
+            layout,
             text.ParseOptions(delimiter=sep, newlines_in_values=True),
             text.ConvertOptions(column_types=dict.fromkeys(names, arrow.string())),
         ):
             last = block.column(block.num_columns - 1)[-1].as_py() if block.num_rows else last
             yield block.select(list(columns))
-        if "\n" in last:  # after a quote that is never closed, Arrow reads the rest of the file as one cell
-            stream = open_stream()
-            if sum(part.count(b'"') for part in iter(lambda: stream.read(1 << 20), b"")) % 2:
-                raise InputError(f"{where}: a quote is never closed, before {last[:40]!r}; remove or close it")
+        stream = open_stream()  # after a quote that is never closed, Arrow reads the rest of the file as one cell
+        if "\n" in last and sum(part.count(b'"') for part in iter(lambda: stream.read(1 << 20), b"")) % 2:
+            raise InputError(f"{where}: a quote is never closed, before {last[:40]!r}; remove or close it")
 
     return names, read, None
 
@@ -148,6 +149,7 @@ def _open_parquet(path: Path, options: ReadOptions, where: str) -> Opened:
 
     schemas = {file.name: open_file(file).schema_arrow.names for file in files}
     names, n_rows = schemas[files[0].name], sum(open_file(file).metadata.num_rows for file in files)
+    written = {name.strip(): name for name in names}
     for name, own in schemas.items():
         if missing := [column for column in names if column not in own]:
             raise InputError(f"{where}: {name} lacks {list_some(missing)}, which {files[0].name} has; add them")
@@ -155,15 +157,15 @@ def _open_parquet(path: Path, options: ReadOptions, where: str) -> Opened:
         raise InputError(f"{where}: the file has {len(names)} columns and no rows")
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        rows = max(1, BATCH_BYTES // (8 * len(columns)))
+        own, rows = [written[name] for name in columns], max(1, BATCH_BYTES // (8 * len(columns)))
         buffer = min(1 << 17, max(4096, BATCH_BYTES // len(columns)))  # without it, whole row groups are in memory
         for file in files:
             opened = open_file(file, pre_buffer=False, buffer_size=buffer)
-            for batch in opened.iter_batches(rows, columns=list(columns)):
+            for batch in opened.iter_batches(rows, columns=own):
                 batch.validate(full=True)  # Arrow does not check the encoding of text before
-                yield batch.select(list(columns))
+                yield batch.select(own).rename_columns(list(columns))
 
-    return [name for name in names if not name.startswith("__index_level_")], read, n_rows
+    return [name.strip() for name in names if not name.startswith("__index_level_")], read, n_rows
 
 
 def _open_array(path: Path, options: ReadOptions, where: str) -> Opened:
@@ -195,7 +197,7 @@ def _open_workbook(path: Path, options: ReadOptions, where: str) -> Opened:
         rows.pop()
     if len(rows) < 2:
         raise InputError(f"{where}: the first sheet must have a header and rows")
-    table = list(zip(*([_cell_text(cell) for cell in [*row, *[None] * width][:width]] for row in rows)))
+    table = list(zip(*([_cell_text(cell, options) for cell in [*row, *[None] * width][:width]] for row in rows)))
     names = [(column[0] or "").strip() or f"Unnamed: {j}" for j, column in enumerate(table)]
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
@@ -205,14 +207,12 @@ def _open_workbook(path: Path, options: ReadOptions, where: str) -> Opened:
     return names, read, len(rows) - 1
 
 
-def _cell_text(cell: Any) -> str | None:
+def _cell_text(cell: Any, options: ReadOptions) -> str | None:
     """Return a cell of a workbook as a text file has it: whole numbers without a point, dates in ISO format."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() else str(cell).replace(".", options.decimal or ".")
     return None if cell is None else str(cell).removesuffix(" 00:00:00" if isinstance(cell, datetime) else "\0")
 
 
-def first_kinds(file: RowFile, names: Sequence[str]) -> dict[str, str]:
-    """Return the kinds of some columns in the first batch of a file."""
-    batch = next(file.read(names))
-    return {name: infer_kind(batch.column(name), file.options) for name in names}
+READERS = dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _open_text)
+READERS |= {".parquet": _open_parquet, ".xlsx": _open_workbook, ".npy": _open_array}  # all formats that are read
