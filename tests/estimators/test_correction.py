@@ -35,7 +35,7 @@ def test_labels_can_be_given_in_three_forms_and_must_not_be_durations(shifted):
     expected = TargetCorrection(model).fit(Z, hide(y, 10)).predict(Z)
     for labels in ({i: y[i] for i in range(10)}, pd.Series(y, dtype=object).where(np.arange(200) < 10, pd.NA)):
         np.testing.assert_array_equal(TargetCorrection(model).fit(Z, labels).predict(Z), expected)
-    with pytest.raises(ValueError, match=r"1 sample.*pass more rows"):
+    with pytest.raises(ValueError, match=r"1 sample.*required; pass more"):
         TargetCorrection(model).fit(Z[:1], y[:1])
     with pytest.raises(TypeError, match="durations"):
         TargetCorrection(model).fit(Z, pd.to_timedelta(np.arange(200), unit="D"))

@@ -289,7 +289,7 @@ def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
     for k in np.flatnonzero(is_known.any(axis=0)) if is_known.any() else [0]:
         known = is_known[:, k]
         if (total := float(counts[known].sum())) < MIN_LABELS or known.sum() < MIN_LABELS:
-            fix = "label more rows (pyspar.rows_to_label chooses them)" if len(known) >= MIN_LABELS else "pass more rows"
+            fix = "pass more rows" if len(known) < MIN_LABELS else "label more rows (pyspar.rows_to_label chooses them)"
             raise ValueError(
                 f"Found {known.sum()} sample(s) with a label while a minimum of {MIN_LABELS} is required; {fix}. With "
                 f"sample_weight they count as {total:.3g} rows; divide it by its mean if only its ratios matter"
