@@ -1,7 +1,10 @@
 """nn.align: undoes a changed measurement, leaves the rest alone, and needs no source rows."""
 
 import copy
+import random
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,11 +100,10 @@ def test_only_normalisation_layers_change_and_the_given_model_does_not(networks,
     model = copy.deepcopy(networks[kind]).train()
     model[0].weight.requires_grad_(False)
     model[2].eval()
-    before, random = state(model), torch.get_rng_state()
+    before = state(model)
     flags = [p.requires_grad for p in model.parameters()], [m.training for m in model.modules()]
     result = align(model, SOURCE, TARGET, passes=1)
     assert is_same(before, state(model))
-    assert torch.equal(torch.get_rng_state(), random)
     for network in (model, result.model):
         assert flags == ([p.requires_grad for p in network.parameters()], [m.training for m in network.modules()])
         assert all(p.grad is None for p in network.parameters())
@@ -285,7 +287,35 @@ def test_the_result_depends_on_the_seed_only(networks):
     first = state(align(model, SOURCE, TARGET, 1).model)
     torch.manual_seed(5)
     assert is_same(first, state(align(model, SOURCE, TARGET, 1).model))
-    assert not is_same(first, state(align(model, SOURCE, TARGET, 1, seed=3).model))
+    assert not is_same(first, state(align(model, SOURCE, TARGET, 1, seed=np.int64(3)).model))
+    assert not is_same(first, state(align(model, SOURCE, TARGET, np.int64(1), seed=None).model))
+    with pytest.raises(TypeError, match="'float' object"):
+        align(model, SOURCE, TARGET, seed=1.5)
+
+
+@pytest.mark.parametrize("stop", [None, 1, 40])
+def test_random_numbers_and_loaders_of_the_caller_continue_as_before(networks, stop):
+    model, generator, sizes = networks["batch"], torch.Generator().manual_seed(5), []
+
+    def read_noisily(rows):
+        sizes.append(len(rows))
+        if len(sizes) == stop:
+            raise KeyboardInterrupt
+        return torch.stack([row for (row,) in rows]) + 1e-3 * (np.random.normal() + random.gauss(0.0, 1.0))
+
+    source, target = (TensorDataset(rows) for rows in (SOURCE, TARGET))
+    source = DataLoader(source, 100, shuffle=True, generator=generator)
+    target = DataLoader(target, 100, shuffle=True, generator=generator, collate_fn=read_noisily)
+
+    def states():
+        values = torch.get_rng_state(), generator.get_state(), *model.state_dict().values()
+        return *(x.tolist() for x in values), random.getstate(), str(np.random.get_state())
+
+    before = states()
+    for call in (lambda: align(model, source, target), lambda: summarize(model, source)):
+        with pytest.raises(KeyboardInterrupt) if stop and not sizes else nullcontext():
+            call()
+        assert states() == before
 
 
 class Named(nn.Module):
@@ -303,7 +333,7 @@ def test_all_forms_of_rows_give_similar_networks(networks):
     model = networks["batch"]
     y = torch.zeros(len(TARGET))
     forms = {
-        "array": TARGET.numpy(),
+        "array": TARGET.double().numpy(),
         "pairs": DataLoader(TensorDataset(TARGET, y), batch_size=300),
         "shuffled": DataLoader(TensorDataset(TARGET), batch_size=10, shuffle=True),
         "list": list(zip(TARGET.split(333), y.split(333), strict=True)),
@@ -333,9 +363,6 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
             super().__init__()
             self.weight = nn.Parameter(torch.ones(4))
 
-    class NormLinear(nn.Linear):
-        pass
-
     class NormMatrix(nn.Module):
         def __init__(self):
             super().__init__()
@@ -346,6 +373,9 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
             super().__init__()
             self.scale = nn.Parameter(torch.tensor(1.0))
 
+    NormLinear, frozen = type("NormLinear", (nn.Linear,), {}), type("FrozenBatchNorm2d", (nn.Module,), {})()
+    frozen.register_buffer("running_mean", torch.zeros(3))
+    frozen.register_buffer("running_var", torch.ones(3))
     model = nn.ModuleDict(
         {
             "llama": LlamaRMSNorm(),
@@ -358,9 +388,40 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
             "with one output": NormLinear(3, 1),
             "matrix": NormMatrix(),
             "scalar": ScaleNorm(),
+            "subclass": type("Frozen", (nn.BatchNorm2d,), {})(3),
+            "tracked": nn.InstanceNorm2d(3, track_running_stats=True),
+            "frozen": frozen,
         }
     )
-    assert set(find_layers(model)) == {"llama", "instance", "statistics", "scalar"}
+    assert set(find_layers(model)) == {"llama", "instance", "statistics", "scalar", "subclass", "tracked", "frozen"}
+
+
+def test_the_statistics_of_a_tracked_instance_norm_are_means_over_rows():
+    layer, x = nn.InstanceNorm1d(3, track_running_stats=True).eval(), torch.randn(90, 3, 1000) * torch.rand(90, 3, 1)
+    with collect_channels({"": layer}, wanted=np.zeros((2, 0), np.float32)) as sums:
+        for part in x.split(40):
+            layer(input=part)
+    sums.write()
+    torch.testing.assert_close(layer.running_mean, x.mean(dim=(0, 2)))
+    torch.testing.assert_close(layer.running_var, x.var(dim=2).mean(dim=0), rtol=2e-3, atol=0.0)
+
+
+class TokenNetwork(nn.Module):
+    """A network of token codes whose layers get named arguments and return tuples."""
+
+    def __init__(self):
+        super().__init__()
+        pair = type("PairNorm", (nn.LayerNorm,), {"forward": lambda self, x: (nn.LayerNorm.forward(self, x), x)})
+        self.codes, self.pair, self.norm, self.head = nn.Embedding(50, 16), pair(16), nn.LayerNorm(16), nn.Linear(16, 1)
+
+    def forward(self, codes):
+        return self.head(self.norm(input=self.pair(self.codes(codes).sum(dim=1))[0].tanh()))
+
+
+def test_codes_remain_integers_and_layers_may_return_tuples():
+    codes = np.random.default_rng(0).integers(0, 25, size=(400, 5))
+    result = align(TokenNetwork(), codes, codes + 25, force=True)
+    assert result.losses[-1] < result.losses[0]
 
 
 def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
@@ -408,12 +469,17 @@ def test_a_damaged_file_is_refused(networks, tmp_path, name):
 
 
 NO_NORM = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
+DETACHED, OTHER_OUTPUT = make_network("batch", train=False), make_network("batch", train=False)
+DETACHED[5].register_forward_hook(lambda layer, inputs, output: output.detach())
+OTHER_OUTPUT.register_forward_hook(lambda layer, inputs, output: SimpleNamespace(y=output))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"model": NO_NORM}, "no normalisation layer.*ColumnAligner"),
+        ({"model": DETACHED, "force": True}, r"no gradient reaches.*torch\.no_grad.*passes=0"),
+        ({"model": OTHER_OUTPUT}, "got a SimpleNamespace; wrap"),
         ({"target": TARGET[:1]}, "at least 10 rows, got 1"),
         ({"source": SOURCE[:1]}, "at least 50 rows, got 1"),
         ({"source": torch.ones(100, 6)}, "features of the source are constant"),
@@ -430,11 +496,10 @@ NO_NORM = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
 )
 def test_errors_name_the_problem_and_the_model_is_untouched(networks, change, message):
     arguments = {"model": networks["batch"], "source": SOURCE, "target": TARGET} | change
-    before, random = state(arguments["model"]), torch.get_rng_state()
+    before = state(arguments["model"])
     with pytest.raises(InputError, match=message):
         align(**arguments)
     assert is_same(before, state(arguments["model"]))
-    assert torch.equal(torch.get_rng_state(), random)
 
 
 def test_a_source_of_any_size_is_read_in_bounded_memory(networks, monkeypatch):

@@ -7,9 +7,11 @@ principal directions of the source. No labels are used.
 
 from __future__ import annotations
 
+import operator
 import os
+import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +59,7 @@ class Alignment:
 
 def align(
     model: nn.Module, source: Any, target: Any, passes: int = 5, *, force: bool = False, head: str | None = None,
-    inputs: Function = None, seed: int = 0, progress: bool | None = None,
+    inputs: Function = None, seed: int | None = 0, progress: bool | None = None,
 ) -> Alignment:  # fmt: skip
     """Return a copy of a network that is aligned with a target whose measurement changed.
 
@@ -77,24 +79,22 @@ def align(
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
     force : bool, default False
         Align also a target inside the support, if its measurement is known to have changed.
-    seed : int, determines the order of the rows; the random state of the caller is not changed
+    seed : int or None, determines the order of the rows (None: random); the caller's random state is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
     """
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 0:
+    if isinstance(passes, bool) or not isinstance(passes, (int, np.integer)) or passes < 0:
         raise ValueError(f"passes must be a whole number of at least 0, got {passes!r}")
     source = SourceSummary.load(source) if isinstance(source, (str, os.PathLike)) else source
     source = source if isinstance(source, SourceSummary) else _as_loader(source, "source")
     target = _as_loader(target, "target")
     with (
-        _open_copy(model, target, "target", head, inputs, seed) as net,
+        _open_copy(model, target, "target", head, inputs, seed, source) as net,
         progress_bar("aligning", show=progress) as advance,
     ):
         layers = find_layers(net.run.model)
         if not layers:
-            raise InputError(
-                f"{type(model).__name__} has no normalisation layer with statistics or weights, so there is nothing to "
-                "align; map its inputs instead, with pyspar.ColumnAligner or for images one mean and spread per channel"
-            )
+            fix = "map its inputs, with pyspar.ColumnAligner or for images with a mean and a spread per channel"
+            raise InputError(f"{type(model).__name__} has no normalisation layer with statistics or weights; {fix}")
         summary = source if isinstance(source, SourceSummary) else net.summarize(source, LOADER_ROWS)
         summary.check_head(net.layer)
         outside, rows = net.count_outside(summary, target)
@@ -109,7 +109,7 @@ def align(
 
 
 def summarize(
-    model: nn.Module, loader: Any, *, head: str | None = None, inputs: Function = None, seed: int = 0
+    model: nn.Module, loader: Any, *, head: str | None = None, inputs: Function = None, seed: int | None = 0
 ) -> SourceSummary:
     """Return what :func:`align` needs to know of the source. ``summary.save("source.npz")`` writes a small file."""
     loader = _as_loader(loader, "source")
@@ -176,8 +176,7 @@ class Descent:
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate)
         parts = summary.mean, summary.directions, summary.variances
         self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
-        # Directions that the prediction depends on count more.
-        effects = net.layer.weight.detach().float() @ self._directions
+        effects = net.layer.weight.detach().float() @ self._directions  # on the prediction
         self._weights = 1.0 + torch.linalg.vector_norm(effects, dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
@@ -208,6 +207,9 @@ class Descent:
         return means
 
     def _step(self, loss: Tensor) -> float:
+        if not loss.requires_grad:
+            fix = "remove torch.no_grad and detach from forward, or use passes=0, which replaces statistics only"
+            raise InputError(f"no gradient reaches scales and offsets of the normalisation layers; {fix}")
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
         for exact, gradient in zip(self._exact, gradients, strict=True):
             exact.grad = None if gradient is None else gradient.to(exact.dtype)
@@ -220,16 +222,30 @@ class Descent:
 
 @contextmanager
 def _open_copy(
-    model: nn.Module, loader: Any, name: str, head: str | None, inputs: Function, seed: int
+    model: nn.Module, loader: Any, name: str, head: str | None, inputs: Function, seed: int | None, source: Any = None
 ) -> Iterator[Network]:
     """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
     check_network(model)
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    random_state = torch.random.fork_rng([device] if device.type == "cuda" else [])
-    with torch.inference_mode(False), torch.enable_grad(), random_state:
-        torch.manual_seed(seed)  # a loader may shuffle
+    generator = torch.Generator()
+    generator.manual_seed(generator.seed() if seed is None else operator.index(seed))
+    with torch.inference_mode(False), torch.enable_grad(), _keep_random_state(model, loader, source):
+        torch.manual_seed(generator.initial_seed())  # a loader may shuffle
         with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
-            yield Network(**vars(reader), generator=torch.Generator().manual_seed(seed))
+            yield Network(**vars(reader), generator=generator)
+
+
+@contextmanager
+def _keep_random_state(model: nn.Module, *loaders: Any) -> Iterator[None]:
+    """Restore the random state of torch, numpy, the standard library and loaders."""
+    samplers = [getattr(loader, name, None) for loader in loaders for name in ("sampler", "batch_sampler")]
+    owners = *loaders, *samplers, *(getattr(sampler, "sampler", None) for sampler in samplers)
+    generators = (getattr(owner, "generator", None) for owner in owners)
+    with torch.random.fork_rng({p.device for p in model.parameters() if p.is_cuda}), ExitStack() as stack:
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(random.setstate, random.getstate())
+        for generator in (g for g in generators if isinstance(g, torch.Generator)):
+            stack.callback(generator.set_state, generator.get_state())
+        yield
 
 
 def _as_loader(rows: Any, name: str) -> Any:

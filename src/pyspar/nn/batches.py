@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ INPUT_NAMES = ("x", "input", "inputs", "image", "images", "img", "features", "da
 LABEL_NAMES = ("y", "label", "labels", "target", "targets")
 _FIX = "pass inputs= and labels=, functions of the batch, such as inputs=lambda b: b[0] or labels=lambda b: b['y']"
 
+ARRAYS = Tensor, np.ndarray
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments of a model's forward method
 Function = Callable[[Any], Any] | None  # of a batch
 
@@ -28,17 +28,9 @@ def check_loader(loader: Any, name: str) -> None:
     got, fix = _describe_value(loader), "for tensors use DataLoader(TensorDataset(X, y), batch_size=256)"
     if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
         got, fix = f"a {got}, which yields single samples", "use DataLoader(dataset, batch_size=256)"
-    elif isinstance(loader, Iterable) and not isinstance(loader, (Tensor, np.ndarray, Mapping, str)):
+    elif isinstance(loader, Iterable) and not isinstance(loader, (*ARRAYS, Mapping, str)):
         return
     raise TypeError(f"{name} must be an iterable of batches, such as a DataLoader or a list, got {got}; {fix}")
-
-
-def read_first_batch(loader: Iterable[Any], name: str) -> tuple[Any, Iterator[Any]]:
-    """Return the first batch of a loader, and an iterator over all batches including the first."""
-    stream = iter(loader)
-    for first in stream:
-        return first, chain([first], stream)
-    raise InputError(f"{name} must yield at least one batch, got none; it is empty or an exhausted iterator")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +55,7 @@ class BatchReader:
         """Return the arguments with which the model is called."""
         if self.inputs is not None:
             return _as_arguments(self.inputs(batch))
-        if _is_array(batch):
+        if isinstance(batch, ARRAYS):
             return (batch,), {}
         if isinstance(batch, Mapping):
             arguments = self._match_fields({k: v for k, v in batch.items() if k.lower() not in LABEL_NAMES})
@@ -105,24 +97,25 @@ class BatchReader:
         return None
 
 
-def move_to_device(value: Any, device: torch.device) -> Any:
-    """Return a value with all its tensors on a device; numpy arrays become tensors."""
+def move_to_device(value: Any, device: torch.device, dtype: torch.dtype | None = None) -> Any:
+    """Return a value with its tensors on a device, those of real numbers in a dtype; numpy arrays become tensors."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         value = torch.as_tensor(value)
     if isinstance(value, Tensor):
-        return value.to(device, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
+        dtype = dtype if value.is_floating_point() else None
+        return value.to(device, dtype, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
     if isinstance(value, (tuple, list)):
-        parts = [move_to_device(part, device) for part in value]
+        parts = [move_to_device(part, device, dtype) for part in value]
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
-        return {name: move_to_device(part, device) for name, part in value.items()}
+        return {name: move_to_device(part, device, dtype) for name, part in value.items()}
     return value.to(device) if callable(getattr(value, "to", None)) else value  # packed sequences, graph batches
 
 
 def split_batch(arguments: Arguments, size: int) -> Iterator[Arguments]:
     """Yield parts of a batch with at most ``size`` rows each. A batch that is not made of arrays remains whole."""
     args, kwargs = arguments
-    lengths = {len(v) if _is_array(v) and v.ndim else 0 for v in (*args, *kwargs.values())}
+    lengths = {len(v) if isinstance(v, ARRAYS) and v.ndim else 0 for v in (*args, *kwargs.values())}
     n = lengths.pop() if len(lengths) == 1 else 0
     if n <= size:
         yield arguments
@@ -133,11 +126,7 @@ def split_batch(arguments: Arguments, size: int) -> Iterator[Arguments]:
 
 
 def describe_batch(batch: Any) -> str:
-    """Return the type of a batch, and the types and shapes of its parts.
-
-    >>> describe_batch((torch.zeros(2, 3), "day"))
-    'a tuple of (Tensor of shape (2, 3), str)'
-    """
+    """Return the type of a batch, and the types and shapes of its parts."""
     if isinstance(batch, Mapping):
         inside = ", ".join(f"{name!r} ({_describe_value(part)})" for name, part in batch.items())
         return f"a {type(batch).__name__} with {inside}"
@@ -156,9 +145,7 @@ def _as_arguments(value: Any) -> Arguments:
     return (value,), {}
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (Tensor, np.ndarray))
-
-
 def _describe_value(value: Any) -> str:
-    return f"{type(value).__name__} of shape {tuple(value.shape)}" if _is_array(value) else type(value).__name__
+    return (
+        f"{type(value).__name__} of shape {tuple(value.shape)}" if isinstance(value, ARRAYS) else type(value).__name__
+    )

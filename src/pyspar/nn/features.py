@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from operator import length_hint
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.errors import InputError
 from pyspar.estimators.labels import read_labels
-from pyspar.nn.batches import Arguments, BatchReader, read_first_batch, split_batch
+from pyspar.nn.batches import Arguments, BatchReader, split_batch
 from pyspar.nn.find_head import describe_layer, find_head
 from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
@@ -75,10 +76,8 @@ class FeatureReader:
         again = features.flatten(0, -2).double().cpu().numpy()
         spread = float(first.std()) or 1.0
         if again.shape[0] > len(first) or not np.allclose(again, first[: len(again)], rtol=1e-2, atol=1e-2 * spread):
-            raise InputError(
-                "target_loader yields its rows in another order each time, so target_labels cannot be matched with "
-                "them; use DataLoader(..., shuffle=False) without a random sampler or random augmentation"
-            )
+            fix = "use DataLoader(..., shuffle=False) without a random sampler or random augmentation"
+            raise InputError(f"target_loader yields its rows in another order each time; {fix}")
 
     def _read_rows(self, batch: Any, features: Tensor, outputs: int | None, where: str) -> tuple[Tensor, Tensor | None]:
         """Return features and labels of the rows, or raise InputError."""
@@ -110,13 +109,16 @@ def open_reader(
     model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
 ) -> Iterator[FeatureReader]:
     """Yield a reader of the features of a model, whose head is found with ``probe_rows`` rows of the first batch."""
-    first, batches = read_first_batch(loader, name)
+    batches = iter(loader)
+    first = next(batches, None)
+    if first is None:
+        raise InputError(f"{name} must yield at least one batch, got none; it is empty or an exhausted iterator")
     reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
     arguments = reader.read_arguments(first, where)
     if probe_rows is not None:
         arguments = next(split_batch(arguments, probe_rows))
     with prepare_runner(model) as run:
-        yield FeatureReader(run, reader, find_head(run, arguments, head, where), name, batches)
+        yield FeatureReader(run, reader, find_head(run, arguments, head, where), name, chain([first], batches))
 
 
 class ErrorSums:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from pyspar.errors import InputError
-from pyspar.nn.batches import Arguments
+from pyspar.nn.batches import Arguments, describe_batch
 from pyspar.nn.models import ModelRunner
 from pyspar.text import list_some
 
@@ -37,20 +37,18 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     if not layers:
         raise InputError(f"{model} has no linear layer (torch.nn.Linear) whose weights can be replaced")
     if head is not None and head not in layers:
-        kind = "linear layer" if head in dict(run.model.named_modules()) else "layer"
-        raise InputError(f"{model} has no {kind} named {head!r}; pass one of its linear layers, last first: {listed}")
+        raise InputError(f"{model} has no linear layer named {head!r}; pass one of these, last first: {listed}")
 
     def forward() -> list[Tensor]:
         return _collect_tensors(run(arguments, where))
 
     traces, outputs = _trace_layers(forward, layers)
     if not outputs:
-        raise InputError(f"{where}: {model} must return a floating-point tensor, or a structure that contains one")
+        got, fix = describe_batch(run(arguments, where)), "wrap the model, and return the tensor of its predictions"
+        raise InputError(f"{where}: {model} must return real numbers, or a tuple, list or mapping, got {got}; {fix}")
     if not traces:
-        raise InputError(
-            f"{where}: {model} ran none of its linear layers: {listed}; if its functions are compiled, pass the "
-            "model before compilation, or the result of torch.compile(model)"
-        )
+        fix = "if its functions are compiled, pass the model before compilation, or the result of torch.compile(model)"
+        raise InputError(f"{where}: {model} ran none of its linear layers: {listed}; {fix}")
     sizes = {output.numel() for output in outputs}
     last_first = list(traces)[::-1]
     candidates = [name for name in last_first if traces[name][-1].numel() in sizes] or last_first[:1]
@@ -61,10 +59,8 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
             return name
     heads = [name for name, reason in reasons.items() if reason is None]
     if len(heads) > 1:
-        raise InputError(
-            f"{model} returns {len(outputs)} tensors, and several come directly from linear layers: "
-            f"{list_some(heads[::-1])}; pass head= with one of these names"
-        )
+        got = f"{model} returns {len(outputs)} tensors, and several come directly from linear layers"
+        raise InputError(f"{got}: {list_some(heads[::-1])}; pass head= with one of these names")
     if not heads:
         name, reason = next(iter(reasons.items()))
         raise InputError(f"{model}: {describe_layer(name)} cannot be adapted: {reason}. {FIX}")

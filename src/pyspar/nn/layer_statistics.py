@@ -11,15 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-Layers = dict[str, nn.Module]
+NORMS = nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm
 MATRICES = nn.Linear, nn.modules.conv._ConvNd
 MAX_ROUNDING = 0.05  # of an output in bfloat16
 
 
-def find_layers(model: nn.Module) -> Layers:
-    """Return the normalisation layers with weights or statistics. Those of other libraries are recognised by name."""
-    layers = {name: layer for name, layer in model.named_modules() if "norm" in type(layer).__name__.lower()}
-    return {name: layer for name, layer in layers.items() if affine(layer) or has_statistics(layer)}
+def find_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return the normalisation layers with weights or statistics: those of torch, and classes named so."""
+    layers = [(k, m) for k, m in model.named_modules() if isinstance(m, NORMS) or "norm" in type(m).__name__.lower()]
+    return {name: layer for name, layer in layers if affine(layer) or has_statistics(layer)}
 
 
 def affine(layer: nn.Module) -> list[nn.Parameter]:
@@ -30,8 +30,9 @@ def affine(layer: nn.Module) -> list[nn.Parameter]:
 
 
 def has_statistics(layer: nn.Module) -> bool:
-    """Return whether a layer has the statistics of its training rows."""
-    return isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is not None
+    """Return whether a layer has the statistics of its training rows. Frozen ones are no subclass of torch's."""
+    is_batch = isinstance(layer, nn.modules.batchnorm._NormBase) or "batchnorm" in type(layer).__name__.lower()
+    return is_batch and {"running_mean", "running_var"} <= dict(layer.named_buffers(recurse=False)).keys()
 
 
 class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
@@ -46,28 +47,28 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
             self._wanted = dict(zip(layers, parts, strict=True))
         self._places: dict[Any, int | None] = {}  # the dimension of the channels
 
-    def add(self, layer: Any, args: Any, output: Tensor) -> Tensor:
-        """Add the values of a batch; return the output of the layer with the mean and spread of the source.
-
-        For batch normalisation, this is the output with the statistics of the batch. Another layer that includes an
-        activation is ignored.
+    def add(self, layer: Any, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
+        """Add the values of a batch; return the output with the statistics of the batch, or mean and spread of the
+        source. A layer that includes an activation but has no statistics is ignored.
         """
-        x = args[0].detach() if has_statistics(layer) else output.detach()
         if layer not in self._places:
-            self._places[layer] = 1 if has_statistics(layer) else _find_channels(layer, args, output)
+            self._places[layer] = 1 if has_statistics(layer) else _find_channels(layer, args, kwargs, output)
         if (place := self._places[layer]) is None:
             return output
-        values = x.movedim(place, 0).flatten(1).float()
-        n, mean = float(values.shape[1]), values.mean(dim=1)
-        variance = (values - mean[:, None]).square_().mean(dim=1)  # several times as fast as values.var
+        x = next(iter((*args, *kwargs.values()))) if has_statistics(layer) else output
+        by_row = isinstance(layer, nn.modules.instancenorm._InstanceNorm) and has_statistics(layer)
+        values = x.detach().movedim(place, 0).flatten(1 + by_row).float()
+        n, mean = float(values[0].numel()), values.mean(dim=-1, keepdim=True)
+        variance = (values - mean).square_().flatten(1).mean(dim=1)  # several times as fast as values.var
+        mean = mean.flatten(1).mean(dim=1)
         m, before, earlier = self.get(layer, (0.0, mean, variance))
         step, share = mean - before, n / (m + n)
-        between = share * (1.0 - share) * step.square()
+        between = 0.0 if by_row else share * (1.0 - share) * step.square()
         self[layer] = m + n, before + share * step, earlier + share * (variance - earlier) + between
         if has_statistics(layer) and n > 1.0:  # one value has no spread
             own = layer.running_mean, layer.running_var
             layer.running_mean, layer.running_var = mean.to(own[0]), variance.to(own[1])
-            output = layer.forward(*args)  # may include an activation
+            output = layer.forward(*args, **kwargs)  # may include an activation
             layer.running_mean, layer.running_var = own
             return output
         if layer not in self._wanted:
@@ -106,7 +107,9 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
 
 
 @contextmanager
-def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = None) -> Iterator[ChannelSums]:
+def collect_channels(
+    layers: dict[str, nn.Module], *, wanted: NDArray[np.float32] | None = None
+) -> Iterator[ChannelSums]:
     """Collect the outputs of layers with scale and offset but without statistics; with ``wanted``, also the inputs of
     batch normalisation. Each batch then leaves a layer with the mean and spread of the source.
     """
@@ -116,17 +119,19 @@ def collect_channels(layers: Layers, *, wanted: NDArray[np.float32] | None = Non
     others = [x for x in layers.values() if has_statistics(x)] if wanted is not None else []
     with ExitStack() as stack:
         for layer in chosen + others:
-            stack.enter_context(layer.register_forward_hook(sums.add))
+            stack.enter_context(layer.register_forward_hook(sums.add, with_kwargs=True))
         yield sums
 
 
 @torch.no_grad()
-def _find_channels(layer: Any, args: Any, output: Tensor) -> int | None:
+def _find_channels(layer: Any, args: Any, kwargs: dict[str, Any], output: Any) -> int | None:
     """Return the dimension of an output along which the offsets are added; None if there is none."""
+    if not isinstance(output, Tensor):
+        return None
     before = layer.bias.clone()
     steps = torch.linspace(0.5, 1.0, len(before)).to(before)
     layer.bias += steps
-    change = layer.forward(*args) - output
+    change = layer.forward(*args, **kwargs) - output
     layer.bias.copy_(before)
     places = [i for i, n in enumerate(output.shape) if n == len(steps)]
     return next((i for i in places if (change.movedim(i, -1) - steps).abs().mean() < MAX_ROUNDING), None)

@@ -32,10 +32,8 @@ def check_network(model: Any, name: str = "model") -> None:
     is_sharded = classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}
     hooks = [getattr(module, "_hf_hook", None) for module in model.modules()]
     if is_sharded or any(p.is_meta for p in model.parameters()) or any(getattr(h, "offload", False) for h in hooks):
-        raise InputError(
-            f"{type(model).__name__} is sharded by FSDP or offloaded, so not all of its weights can be read; pass a "
-            "model on one device that loaded its full_state_dict, without device_map= or cpu_offload"
-        )
+        fix = "pass a model on one device that loaded its full_state_dict, without device_map= or cpu_offload"
+        raise InputError(f"{type(model).__name__} is sharded by FSDP or offloaded, so weights cannot be read; {fix}")
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -61,6 +59,7 @@ class ModelRunner:
 
     model: nn.Module
     device: torch.device
+    dtype: torch.dtype | None = None  # of all floating-point weights, and therefore of such inputs
     is_compiled: bool = False
     needs_grad: bool = False
 
@@ -72,7 +71,7 @@ class ModelRunner:
 
     def __call__(self, arguments: Arguments, where: str) -> Any:
         """Return the output of the model. ``where`` names the batch in error messages."""
-        args, kwargs = move_to_device(arguments[0], self.device), move_to_device(arguments[1], self.device)
+        args, kwargs = (move_to_device(part, self.device, self.dtype) for part in arguments)
         try:
             # These contexts apply to the model only. A loader may also use torch and must not be affected.
             with torch.set_grad_enabled(self.needs_grad), ExitStack() as stack:
@@ -111,7 +110,8 @@ def prepare_runner(model: nn.Module) -> Iterator[ModelRunner]:
     try:
         model.eval()
         marks = (hasattr(m, "_orig_mod") or hasattr(m.forward, "_torchdynamo_orig_callable") for m in model.modules())
-        yield ModelRunner(model, device, any(marks))
+        dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()}
+        yield ModelRunner(model, device, dtypes.pop() if len(dtypes) == 1 else None, any(marks))
     finally:
         for module, training in flags:
             module.training = training

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.stats import betabinom
 from torch import Tensor, nn
 
@@ -92,26 +93,19 @@ def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32
     features, _ = sample.select()
     rows = features.double()
     mean = rows.mean(dim=0)
-    variances, directions = torch.linalg.eigh(torch.cov(rows.T, correction=0).reshape(len(mean), len(mean)))
-    variances, directions = variances.flip(0)[:MAX_DIRECTIONS], directions.flip(1)[:, :MAX_DIRECTIONS]
+    d, covariance = len(mean), torch.cov(rows.T, correction=0).reshape(len(mean), len(mean)).numpy()
+    leading = eigh(covariance, subset_by_index=[max(d - MAX_DIRECTIONS, 0), d - 1])
+    variances, directions = (torch.from_numpy(part).flip(-1) for part in leading)
     kept = variances > max(MIN_VARIANCE * float(variances[0]), 1e-12 * float(mean.square().max()))
     if not kept.any():
         raise InputError("the features of the source are constant; pass a trained network and rows that differ")
     support, held_out = features[:SAMPLE].tensor_split([min(SAMPLE, len(features)) // 2])
-    scales = find_nearest(support, support, others=True)[0]
+    nearest_others = torch.cdist(support, support).fill_diagonal_(float("inf")).topk(NEIGHBOURS, largest=False)
+    scales = nearest_others.values.mean(dim=1)
     distances = relative_distance(held_out, support, scales).sort().values
     parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach()
     arrays: Any = [*(part.cpu().float().numpy() for part in parts), outputs]
     return SourceSummary(*arrays)
-
-
-def find_nearest(rows: Tensor, support: Tensor, *, others: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the mean distance of each row to its five nearest rows (``others``: but itself), and their positions."""
-    distances = torch.cdist(rows, support)
-    if others:
-        distances.fill_diagonal_(float("inf"))
-    nearest = distances.topk(NEIGHBOURS, largest=False)
-    return nearest.values.mean(dim=1), nearest.indices
 
 
 def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
@@ -119,5 +113,5 @@ def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
 
     Without the division, a target with more rows in a sparse place of the support would seem to be outside.
     """
-    distances, indices = find_nearest(rows, support)
-    return distances / (scales[indices].mean(dim=1) + 1e-12)
+    nearest = torch.cdist(rows, support).topk(NEIGHBOURS, largest=False)
+    return nearest.values.mean(dim=1) / (scales[nearest.indices].mean(dim=1) + 1e-12)
