@@ -208,7 +208,7 @@ def _alignment(records: pd.DataFrame, labels: pd.DataFrame) -> str:
         "offsets. *Matched one by one* maps each column by its quantiles, or replaces the statistics of batch "
         'normalisation. *SpAR* is `BayesSpARRegressor` for spectra, and the head `"spar"` for images. The steps for '
         "images were tuned on three corruptions, which gain the most; the rows *not used for tuning* leave them out. "
-        "The limit of the gate was chosen on six. The spectra of corn and tablets were used to "
+        "The limit of the gate was chosen on these images. The spectra of corn and tablets were used to "
         "choose means and spreads instead of quantiles. Around ridge, alignment is worse than no alignment for "
         f"{_count_worse(records, 'corn', 'ridge')} pairs of corn instruments."
     )

@@ -205,7 +205,7 @@ def test_a_target_inside_the_support_is_returned_unchanged(networks, kind):
     for inside in (ROWS, ROWS[ROWS[:, 0] > 0.3]):  # the same distribution, and a part of it
         result = align(model, SOURCE, inside)
         assert not result.changed
-        assert result.outside < 0.09
+        assert result.outside < 0.10
         assert is_same(state(model), state(result.model))
         assert str(result).startswith("not aligned: ")
     assert align(model, SOURCE, ROWS, passes=1, force=True).changed

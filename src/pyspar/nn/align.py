@@ -29,7 +29,7 @@ from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summar
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
-MIN_OUTSIDE, LEVEL = 0.09, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
+MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
 MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
 LOADER_ROWS = 5_000  # of a source without a summary
 LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
