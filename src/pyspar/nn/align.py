@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import operator
 import os
-import random
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 from pyspar.errors import InputError
-from pyspar.nn.batches import Function, check_loader, split_batch
+from pyspar.nn.batches import Function, check_loader, shuffle_batches, split_batch
 from pyspar.nn.features import FeatureReader, RowSample, open_reader
 from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
-from pyspar.nn.models import check_network, copy_model, unwrap
+from pyspar.nn.models import check_network, copy_model, keep_random_state, unwrap
 from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
@@ -125,7 +124,7 @@ class Network(FeatureReader):
 
     def read(self, loader: Any, role: str, size: int = READ_BATCH, rows: int | None = None) -> Iterator[Tensor]:
         """Yield the features of batches of about the given size."""
-        for number, batch in enumerate(_shuffle(loader, size, rows, self.generator)):
+        for number, batch in enumerate(shuffle_batches(loader, size, rows, self.generator)):
             where = f"batch {number} of {role}"
             for arguments in split_batch(self.reader.read_arguments(batch, where), size):
                 features = self.features_of(arguments, where)
@@ -176,11 +175,10 @@ class Descent:
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate)
         parts = summary.mean, summary.directions, summary.variances
         self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
-        effects = net.layer.weight.detach().float() @ self._directions  # on the prediction
-        self._weights = 1.0 + torch.linalg.vector_norm(effects, dim=0)
+        self._weights = 1.0 + torch.linalg.vector_norm(net.layer.weight.detach().float() @ self._directions, dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
-        """Return the symmetric divergence of the normal distributions of target and source along each direction."""
+        """Return the symmetric divergence of target and source, with more weight on directions of the prediction."""
         with torch.autocast(features.device.type, enabled=False):
             scores, variances = (features - self._mean) @ self._directions, self._variances
             m2, s2 = scores.mean(dim=0).square(), scores.var(dim=0) + FLOOR * variances
@@ -228,24 +226,10 @@ def _open_copy(
     check_network(model)
     generator = torch.Generator()
     generator.manual_seed(generator.seed() if seed is None else operator.index(seed))
-    with torch.inference_mode(False), torch.enable_grad(), _keep_random_state(model, loader, source):
+    with torch.inference_mode(False), torch.enable_grad(), keep_random_state(model, loader, source):
         torch.manual_seed(generator.initial_seed())  # a loader may shuffle
         with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
             yield Network(**vars(reader), generator=generator)
-
-
-@contextmanager
-def _keep_random_state(model: nn.Module, *loaders: Any) -> Iterator[None]:
-    """Restore the random state of torch, numpy, the standard library and loaders."""
-    samplers = [getattr(loader, name, None) for loader in loaders for name in ("sampler", "batch_sampler")]
-    owners = *loaders, *samplers, *(getattr(sampler, "sampler", None) for sampler in samplers)
-    generators = (getattr(owner, "generator", None) for owner in owners)
-    with torch.random.fork_rng({p.device for p in model.parameters() if p.is_cuda}), ExitStack() as stack:
-        stack.callback(np.random.set_state, np.random.get_state())
-        stack.callback(random.setstate, random.getstate())
-        for generator in (g for g in generators if isinstance(g, torch.Generator)):
-            stack.callback(generator.set_state, generator.get_state())
-        yield
 
 
 def _as_loader(rows: Any, name: str) -> Any:
@@ -257,14 +241,3 @@ def _as_loader(rows: Any, name: str) -> Any:
     if hasattr(rows, "__next__"):
         raise InputError(f"{name} is an iterator, which can be read only once; pass a DataLoader, a list or a tensor")
     return rows
-
-
-def _shuffle(loader: Any, size: int, rows: int | None, generator: torch.Generator) -> Any:
-    """Return a loader of shuffled batches of equal size and at most this number of rows, if its order is free."""
-    sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
-    if type(sampler) not in (SequentialSampler, RandomSampler):
-        return loader
-    order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
-    count = max(-(-len(order) // size), 1)
-    options = {name: getattr(loader, name) for name in ("num_workers", "collate_fn", "worker_init_fn")}
-    return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)

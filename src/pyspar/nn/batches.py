@@ -1,4 +1,4 @@
-"""Read the inputs and labels from a batch of a loader, by the names of its parts or with functions of the caller."""
+"""Batches of loaders: read inputs and labels by the names of their parts or with functions of the caller; shuffle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler, Subset
 
 from pyspar.errors import InputError
 
@@ -24,9 +25,8 @@ Function = Callable[[Any], Any] | None  # of a batch
 
 def check_loader(loader: Any, name: str) -> None:
     """Raise TypeError for an object that does not yield batches."""
-    data = torch.utils.data
     got, fix = _describe_value(loader), "for tensors use DataLoader(TensorDataset(X, y), batch_size=256)"
-    if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
+    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset):
         got, fix = f"a {got}, which yields single samples", "use DataLoader(dataset, batch_size=256)"
     elif isinstance(loader, Iterable) and not isinstance(loader, (*ARRAYS, Mapping, str)):
         return
@@ -123,6 +123,17 @@ def split_batch(arguments: Arguments, size: int) -> Iterator[Arguments]:
     for rows in np.array_split(np.arange(n), -(-n // size)):
         part = slice(rows[0], rows[-1] + 1)
         yield tuple(v[part] for v in args), {name: v[part] for name, v in kwargs.items()}
+
+
+def shuffle_batches(loader: Any, size: int, rows: int | None, generator: torch.Generator) -> Any:
+    """Return a loader of shuffled batches of equal size and at most this number of rows, if its order is free."""
+    sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
+    if type(sampler) not in (SequentialSampler, RandomSampler):
+        return loader
+    order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
+    count = max(-(-len(order) // size), 1)
+    options = {name: getattr(loader, name) for name in ("num_workers", "collate_fn", "worker_init_fn")}
+    return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)
 
 
 def describe_batch(batch: Any) -> str:

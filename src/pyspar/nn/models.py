@@ -6,12 +6,14 @@ Libraries that shard or offload a model are recognised by names of classes and a
 from __future__ import annotations
 
 import copy
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
@@ -51,6 +53,20 @@ def copy_model(model: nn.Module) -> nn.Module:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError) as error:
         raise TypeError(f"copy.deepcopy cannot copy {type(model).__name__}; make it copyable: {error}") from error
+
+
+@contextmanager
+def keep_random_state(model: nn.Module, *loaders: Any) -> Iterator[None]:
+    """Restore the random state of torch, numpy, the standard library and loaders."""
+    samplers = [getattr(loader, name, None) for loader in loaders for name in ("sampler", "batch_sampler")]
+    owners = *loaders, *samplers, *(getattr(sampler, "sampler", None) for sampler in samplers)
+    generators = (getattr(owner, "generator", None) for owner in owners)
+    with torch.random.fork_rng({p.device for p in model.parameters() if p.is_cuda}), ExitStack() as stack:
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(random.setstate, random.getstate())
+        for generator in (g for g in generators if isinstance(g, torch.Generator)):
+            stack.callback(generator.set_state, generator.get_state())
+        yield
 
 
 @dataclass(frozen=True)
