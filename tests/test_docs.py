@@ -114,7 +114,7 @@ def run_command(line: str, spar) -> str:
     assert program == "spar", line
     result = spar(*arguments)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_every_command_in_the_documentation_has_existing_options():
