@@ -34,7 +34,7 @@ def test_a_recipe_runs_and_prints_what_its_page_shows(name, tmp_path, monkeypatc
     monkeypatch.setitem(os.environ, "CUDA_VISIBLE_DEVICES", "")
     runpy.run_path(str(RECIPES / f"{name}.py"))
     printed, text = capsys.readouterr().out, PAGE.read_text(encoding="utf-8")
-    _, _, after = text.partition(f"recipes/{name}.py\n:language: python\n```\n\n```\n")
+    after = text.partition(f"recipes/{name}.py\n:language: python\n```\n\n```\n")[2]
     shown = after.partition("```")[0]  # the last lines; nothing where the page could not be written
     last = "".join(printed.splitlines(keepends=True)[-shown.count("\n") :])
     if shown and request.config.getoption("--update-golden"):
