@@ -130,9 +130,7 @@ def test_unique_ids_find_rows_in_any_order(spar, chosen, tmp_path):
     assert "no row of the target has the id '9999'" in result.stderr
     pd.read_csv(chosen[1], dtype=str).replace("0001", "7").to_csv(chosen[1], index=False)
     pd.read_csv(chosen[2], dtype=str).drop(columns="row").to_csv(chosen[2], index=False)
-    text = spar(*arguments).stderr
-    assert "no column 'row'" in text
-    assert re.search(r"ids '(7', '0007|0007', '7)' are not unique", text)
+    assert re.search(r"no column 'row'.* ids '0007', '7' are not unique", spar(*arguments).stderr)
 
 
 @pytest.mark.parametrize("sep", [",", ";"])

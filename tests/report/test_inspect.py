@@ -317,11 +317,7 @@ def test_invalid_arguments_are_refused_with_the_fix():
     weight = np.ones(300)
     weight[5] = 0.0
     assert inspect(est, Z, y={2: 1.0, 5: -1.0}, sample_weight=weight).outputs[0].n_labels == 1
-
-
-def test_an_aligned_model_is_refused_because_source_rows_do_not_show_its_error():
-    X, y, Z = make_data()
-    aligned = align(Ridge().fit(X, y), source=X, target=2.0 * Z + 1.0)
+    aligned = align(Ridge().fit(X, y), source=X, target=2.0 * Z + 1.0)  # source rows do not show its error
     with pytest.raises(InputError, match=r"inspect its \.model, or label target rows"):
         inspect(aligned, 2.0 * Z + 1.0, source=(X, y))
 
@@ -356,19 +352,14 @@ def test_one_wrong_label_of_ten_is_named_and_decides_nothing(error):
 
 
 def test_ten_equal_labels_are_a_finding():
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
-    model = LinearRegression().fit(X, X[:, 0] + rng.normal(size=60))
-    labels = np.where(np.arange(40) < 10, 7.0, np.nan)
-    (finding,) = (f for f in inspect(model, Z, source=(X, X[:, 0]), y=labels).findings if f.code == "SPAR023")
-    assert finding.severity == "warning"
-    assert "all 10 labels are 7" in finding.text
+    X, y, Z = make_data(n=60, m=40)
+    found = codes(inspect(LinearRegression().fit(X, y), Z, source=(X, y), y=dict.fromkeys(range(10), 7.0)))
+    assert found["SPAR023"].severity == "warning"
+    assert "all 10 labels are 7" in found["SPAR023"].text
 
 
 @pytest.mark.parametrize(("n", "words"), [(8, "label 2 more target rows"), (9, "label 1 more target row (")])
 def test_the_number_of_missing_labels_is_grammatical(n, words):
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(300, 4)), rng.normal(size=(200, 4))
-    labels = np.where(np.arange(200) < n, Z[:, 0] + rng.normal(size=200), np.nan)
-    report = inspect(BayesSpARRegressor().fit(X, X[:, 0] + rng.normal(size=300)), Z, y=labels)
+    X, y, Z = make_data()
+    report = inspect(BayesSpARRegressor().fit(X, y), Z, y=dict(enumerate(Z[:n] @ np.linspace(1.0, 2.0, 4))))
     assert words in report.outputs[0].advice_text

@@ -157,7 +157,6 @@ def test_predictions_that_also_occur_on_the_source_are_plausible(kind, rng):
     X, Z = rng.normal(size=(2, 300, 3))
     y = np.maximum(X @ [2.0, 1.0, 1.0] + rng.normal(size=300), 0.0)
     model = kind().fit(X, y)
-    assert (model.predict(X) < 0.0).mean() > 0.1
     report = inspect(model, Z, **({"source": (X, y)} if kind is LinearRegression else {}))
     assert report.outcome == "no-shift"
     assert "SPAR018" not in {finding.code for finding in report.findings}

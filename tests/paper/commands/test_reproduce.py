@@ -95,6 +95,7 @@ def test_missing_data_skips_its_rows_and_the_table_contains_the_instructions(spa
     assert result.exit_code == 1
     assert result.stdout.count("a shovel") == 1  # once for both methods
     assert "povertymap: skipped." in result.stdout
+    assert "povertymap needs povertymap; how to get it: spar data where povertymap" in result.stderr.splitlines()[0]
     assert "a shovel" in (tmp_path / "povertymap" / "table.md").read_text()
 
 

@@ -40,12 +40,13 @@ def select_suites(names: list[str]) -> list[Suite]:
 
 
 def find_cautions(suites: list[Suite], options: Options) -> list[str]:
-    """Return a warning if some suites would train on images on a CPU, which takes very long."""
-    slow = [suite.name for suite in suites if any(block.uses_images for block in suite.blocks)]
-    if options.device != "cpu" or options.mini or not slow:
-        return []
+    """Return what to know before a run: which data are missing, and that images take very long on a CPU."""
+    blocks = [] if options.mini else [(suite.name, block) for suite in suites for block in suite.blocks]
+    missing = [(name, block.tasks[0], text) for name, block in blocks if (text := _missing_data(block, options.data))]
+    cautions = dict.fromkeys(f"{name} {text}; how to get it: spar data where {task}" for name, task, text in missing)
+    slow = dict.fromkeys(name for name, block in blocks if block.uses_images and options.device == "cpu")
     text = "training on images takes many hours on a CPU; use --device cuda if there is a GPU. You can interrupt the "
-    return [f"{', '.join(slow)}: {text}command at any time; the same command continues."]
+    return [*cautions, *[f"{', '.join(slow)}: {text}command at any time; the same command continues."] * bool(slow)]
 
 
 def reproduce(suite: Suite, options: Options) -> Result:

@@ -40,12 +40,16 @@ HEAD = """# Reproduction
 
 You will be able to compare each table, figure and statement of the paper with ours.
 
-**Does SpAR improve the trained head?** On tables, it is {tables}. On images, it is {images}.
+**Does SpAR improve the trained head?** A cell is one method, data set and metric:
+
+| data | the head with SpAR |
+|---|---|
+| tables | {tables} |
+| images | {images} |
 
 The 13 GB of PovertyMap-WILDS could not be obtained, so the paper's tables and figure on it are not verified.
 `python -m pyspar.paper.output.page` writes this page from the records in `results`, which come from
-`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings. Only
-the two suites of chairs were trained with a former protocol.
+`spar reproduce NAME`. `spar reproduce --check` verifies that each record is of the current methods and settings.
 
 ## Each table and figure
 """
@@ -53,15 +57,14 @@ the two suites of chairs were trained with a former protocol.
 CLAIMS = """
 ## Statement by statement
 
-A cell is one method, data set and metric. "Significantly" is a two-sided 95 % interval of Student's t over seeds.
+"Significantly" is a two-sided 95 % interval of Student's t over seeds.
 """
 
 DETAILS = """
 ## The numbers
 
 Mean ± standard deviation over seeds. A difference of means is in joint standard errors (SE): the root of the sum of
-both squared standard errors. Further rows, gains seed by seed and figures are in the files that `spar reproduce NAME`
-writes.
+both squared standard errors. Further rows and gains seed by seed are in the files of `spar reproduce NAME`.
 """
 
 PROTOCOL = """
@@ -77,9 +80,7 @@ those of the paper either, so their numbers are only in the records.
 
 
 def collect(source: Path, results: Path) -> list[str]:
-    """Copy the newest records of every suite that was run, and return the names of these suites. Networks on images are
-    slow to train again, so summaries of the first seeds are copied too.
-    """
+    """Copy the newest records of every suite that was run, and summaries of networks on images; return the names."""
     names = []
     for name in list_suite_names():
         file = source / name / "records.jsonl"
@@ -126,8 +127,8 @@ def render_page(results: Path, figures: Path | None, link: str) -> str:
         f"\n{format_sheet(make_overview(results))}",
         CLAIMS,
         f"\n{format_sheet(make_claims(results))}",
+        DETAILS,
     ]
-    parts.append(DETAILS)
     for name in list_suite_names():
         suite, records = read_suite(name), read_suite_records(results, name)
         if not records or name not in SHOWN:
