@@ -194,15 +194,17 @@ def _run(command: str, given: dict[str, Any], **own: Any) -> None:
         known = commands.Request.__dataclass_fields__
         request = commands.Request(**{name: value for name, value in values.items() if name in known and value})
         result = getattr(commands, command)(request, **own)
-        report = result.pop("report", None)
-        if given["json"]:
-            for name in ("wrote", "saved", "next step"):
-                result.pop(name, None)
-            print_json({"version": __version__, **result, **({} if report is None else report.to_dict())})
-            return
-        next_step = result.pop("next step", None)
-        if report is not None:
-            sys.stdout.write(f"{printable(str(report))}\n\n")
-        print_lines(list_result(result))
-        if next_step:  # not in the table, so that the command can be copied
-            typer.echo(f"\nNext, {printable(next_step)}")
+        report, next_step = result.pop("report", None), result.pop("next step", None)
+        try:
+            if given["json"]:
+                plain = {name: value for name, value in result.items() if name not in ("wrote", "saved")}
+                print_json({"version": __version__, **plain, **({} if report is None else report.to_dict())})
+                return
+            if report is not None:
+                sys.stdout.write(f"{printable(str(report))}\n\n")
+            print_lines(list_result(result))
+            if next_step:  # not in the table, so that the command can be copied
+                typer.echo(f"\nNext, {printable(next_step)}")
+        except OSError as error:
+            error.filename = "stdout"
+            raise

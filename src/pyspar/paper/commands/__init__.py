@@ -33,7 +33,7 @@ def handle_errors(*, debug: bool, stopped: str = "stopped; no unfinished file wa
         raise typer.Exit(0) from None
     except OSError as error:
         reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-        if error.filename is None:  # errors of files have one
+        if error.filename == "stdout":  # after the work
             _fail(f"error: cannot print the result: {reason}; the files are complete", 1, debug)
         _fail(f"error: cannot read or write {error.filename or 'a file'}: {reason}", 2, debug)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort; --debug shows the traceback
