@@ -88,8 +88,8 @@ def fit_others(case: Case) -> dict[str, Any]:
     """Return the models that a data scientist would try without pyspar."""
     models = (
         with_scaling(RidgeCV(PENALTIES)),
-        HistGradientBoostingRegressor(max_iter=60, random_state=0),
-        RandomForestRegressor(40, max_features=0.3, random_state=0),
+        HistGradientBoostingRegressor(random_state=0),
+        RandomForestRegressor(random_state=0),
     )
     return {name: model.fit(case.X, case.y) for name, model in zip(PLAIN, models, strict=True)}
 

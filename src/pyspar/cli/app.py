@@ -41,7 +41,7 @@ Identity = _option(str | None, "A column with the ids of the rows. It is not use
 Drop = _option(list[str] | None, "A column to ignore; may be repeated.")
 Category = _option(list[str] | None, "A column of categories even if it contains numbers; may be repeated.")
 Groups = _option(str | None, "A column with groups of rows, such as patients, that cross-validation keeps together.")
-Labels = _option(Path | None, "Labels of TARGET rows, which correct the model: the file of spar label, filled in.")
+Labels = _option(Path | None, "Known labels of TARGET rows: the file of spar label, filled in.")
 UseLabels = _option(
     bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
 )
@@ -51,9 +51,7 @@ Assume = _option(
     "What stays the same: the relation of features and label (the weights are adapted), or only the population, after "
     "a change of the measurement (the columns are aligned). By default the relation; with target labels, these choose.",
 )
-Alpha = _option(
-    float | None, "Confidence of the paper's rule; by default 0.999 for spar, and no rule for bayes.", min=0, max=1
-)
+Alpha = _option(float | None, "Confidence of the paper's rule, by default 0.999 for --method spar.", min=0, max=1)
 Level = _option(
     float, "The probability that the interval of a row contains its label (columns low and high).", min=0.001, max=0.999
 )

@@ -68,8 +68,13 @@ def adapt(
             chosen = assumed if len(models) > 1 else None
             correction = {"labels": model.n_labels_, "candidates": errors, "chosen": chosen}
         after = forecast(model, inputs)
+        before = getattr(after, "rmse_uncorrected", before and before.rmse)
+        if after is None:
+            notes.append(
+                "an aligned model has no forecast and no intervals; label ten rows, and pass them with --labels"
+            )
     fields = ("rmse", "interval80", "interval95", "source_rmse")
-    expected = {"before": before and before.rmse} | {name: getattr(after, name, None) for name in fields}
+    expected = {"before": before} | {name: getattr(after, name, None) for name in fields}
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
@@ -117,9 +122,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
     files.check_output(output, "--output", files.WRITERS, request)
     for option, name in (("--label", request.label), ("--id", request.identity)):
         if name in (files.ROW, files.REASON):
-            raise InputError(
-                f"{option} must not be {name!r}, which is a column that spar label writes; rename the column"
-            )
+            raise InputError(f"{option} must not be {name!r}, a column that spar label writes; rename the column")
     inputs = files.load_inputs(request)
     model = adapt_model(fit(inputs, "bayes", None), inputs)
     known = np.flatnonzero(~np.isnan(np.full(inputs.n_target, np.nan) if inputs.labels is None else inputs.labels))

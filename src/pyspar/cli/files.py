@@ -383,7 +383,8 @@ def _compare(X: pd.DataFrame, Z: pd.DataFrame, kinds: Mapping[str, str]) -> list
     is_whole = (numbers == np.floor(numbers)).all() if len(X) >= 10 else pd.Series(dtype=bool)
     for name in is_whole.index[is_whole]:
         is_named = re.fullmatch(r"(?i:id|.*_id|index|idx|row|no|nr|rownames)|.*ID", name) is not None
-        if abs(np.sign(np.diff(X[name])).sum()) == len(X) - 1 or (is_named and X[name].is_unique):
+        is_dense = np.ptp(X[name]) < 2 * len(X)  # numbers of a list
+        if abs(np.sign(np.diff(X[name])).sum()) == len(X) - 1 or ((is_named or is_dense) and X[name].is_unique):
             option = shlex.quote(name)
             notes.append(f"{name}: distinct whole numbers; if it is an id, pass --id {option} or --drop {option}")
     return notes
@@ -515,7 +516,7 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     file = open_rows(path, target.file.options._replace(sep=None), "labels")  # which spar label wrote with commas
     file = file if label in file.names else open_rows(path, target.file.options, "labels")
     table, identity, own_names = read_table(file), str(request.identity), {*target.names}
-    has_ids, advice = identity in table.names and identity in own_names, "write the file with spar label"
+    has_ids, advice = identity in table.names and identity in own_names, "pass --id, or write the file with spar label"
     keys = pd.Index(_ids(target, identity) if has_ids else [])
     by_id = has_ids and keys.is_unique
     if has_ids and not by_id:

@@ -13,8 +13,7 @@ from pyspar.text import count_noun, format_number, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error, a failed run or check, or a result that could not be printed; 2 invalid "
-    "input, and nothing was written; "
-    "130 stopped by Ctrl-C or SIGTERM, and no unfinished file was left."
+    "input, and nothing was written; 130 stopped by Ctrl-C or SIGTERM, and no unfinished file was left."
 )
 _MAX_LINES, _MAX_LENGTH = 8, 2000
 
@@ -48,7 +47,10 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if forecast := result.get("expected"):
         source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
         interval = " to ".join(map(format_number, forecast["interval95"]))
-        yield "expected", f"{_list_rmse(forecast)} (95 %: {interval}) RMSE on the target{source}"
+        yield (
+            "expected",
+            f"{_list_rmse(forecast, result.get('correction'))} (95 %: {interval}) RMSE on the target{source}",
+        )
     if measured := result.get("measured"):
         rows = count_noun(measured["rows"], "target row")
         yield "measured", f"{_list_rmse(measured)} RMSE on the {rows} with a label"
@@ -69,8 +71,9 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield label, result[label]
 
 
-def _list_rmse(errors: dict[str, Any]) -> str:
-    before = "" if errors["before"] is None else f"{format_number(errors['before'])} before adapting, "
+def _list_rmse(errors: dict[str, Any], correction: Any = None) -> str:
+    when = "without the correction" if correction else "before adapting"
+    before = "" if errors["before"] is None else f"{format_number(errors['before'])} {when}, "
     return f"{before}{format_number(errors['rmse'])}"
 
 

@@ -35,7 +35,7 @@ class Forecast:
     """The error that one model is expected to have on one target, for one output.
 
     The median and the intervals are those of comparable real shifts: half of them had a larger error than ``rmse``, and
-    the intervals contained the error in at least 80 % and 95 % of them.
+    the intervals were fitted to contain the error in 80 % and 95 % of them.
     """
 
     name: str

@@ -90,8 +90,8 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
         chosen.append(int(left[nearest]))
         left, place = np.delete(left, nearest), np.delete(place, nearest)
     values = (", ".join(map(format_number, prediction[i])) for i in chosen)
-    reasons = (f"prediction {of}, at the {rank[i]:.0%} quantile of the target" for i, of in zip(chosen, values))
-    return LabelChoice(np.array(chosen), tuple(reasons))
+    reasons = tuple(f"prediction {of}, at the {rank[i]:.0%} quantile of the target" for i, of in zip(chosen, values))
+    return LabelChoice(np.array(chosen), reasons)
 
 
 def _spread_order(n: int) -> list[int]:
@@ -105,10 +105,7 @@ def _spread_order(n: int) -> list[int]:
 
 
 def read_labels(y: Any, rows: int, owner: str, name: str = "y", *, outputs: int | None = None) -> tuple[Array, int]:
-    """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y.
-
-    ``name`` is that of the argument in messages. ``outputs`` is the required number of columns.
-    """
+    """Return labels of shape (rows, K), with NaN where unknown, and the dimension of y, called ``name`` in messages."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None; use NaN for unknown labels")
     y = _fill_unknown(y, rows, name) if isinstance(y, Mapping) else y
@@ -162,7 +159,8 @@ def check_model(model: Any, owner: str = "model") -> None:
     """Raise an error for a model that has no ``predict``, is a classifier or is not fitted."""
     if isinstance(model, type) or not (hasattr(model, "predict") or _is_network(model)):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError(f"{owner} must be a fitted regressor with predict, got {got}; fit one first")
+        got += "; pass its .model" if _is_network(getattr(model, "model", None)) else "; fit one first"
+        raise TypeError(f"{owner} must be a fitted regressor with predict, got {got}")
     if isinstance(model, BaseEstimator) and is_classifier(model):
         raise TypeError(f"{owner} must be a regressor, got the classifier {name_regressor(model)}")
     if isinstance(model, BaseEstimator) and hasattr(model, "fit"):

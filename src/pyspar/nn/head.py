@@ -123,7 +123,7 @@ def adapt_head(
         Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
         ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
-        It is read once. Pass training rows to repair a well-trained network. Pass held-out rows, several times as many
+        It is read once. Pass training rows to adapt a well-trained network. Pass held-out rows, several times as many
         as features, for a forecast or for a network that was trained too long.
     target_loader : iterable of batches
         Labels in it are ignored.

@@ -151,7 +151,7 @@ class OutputReport:
             errors = (of.rmse if of.measured is None else of.measured for of in (self.forecast, self.models[0]))
             after, before = map(format_number, errors)
             gain = "; the RMSE remains the same" if after == before else f" for an RMSE of {after} instead of {before}"
-            text = f"adapt the model to the target (adapt, or pyspar.adapt_pipeline){gain}."
+            text = f"use the model adapted to the target (adapt, or pyspar.adapt_pipeline){gain}."
         if self.advice is Advice.LABEL:
             return f"{f'{text} Do' if is_adapted else 'do'} not rely on these predictions yet; {label}"
         if self.advice is Advice.CORRECT:
