@@ -43,7 +43,7 @@ Category = _option(list[str] | None, "A column of categories even if it contains
 Groups = _option(str | None, "A column with groups of rows, such as patients, that cross-validation keeps together.")
 Labels = _option(Path | None, "Known labels of TARGET rows: the file of spar label, filled in.")
 UseLabels = _option(
-    bool, "Correct the model with the label column of TARGET. By default it only scores.", "--use-target-labels"
+    bool, "Correct with the label column of TARGET, which otherwise only scores.", "--use-target-labels"
 )
 MethodOption = _option(Method, "bayes (ridge regression, adapted) or spar (least squares, adapted as in the paper).")
 Assume = _option(
@@ -52,9 +52,7 @@ Assume = _option(
     "a change of the measurement (the columns are aligned). By default the relation; with target labels, these choose.",
 )
 Alpha = _option(float | None, "Confidence of the paper's rule, by default 0.999 for --method spar.", min=0, max=1)
-Level = _option(
-    float, "The probability that the interval of a row contains its label (columns low and high).", min=0.001, max=0.999
-)
+Level = _option(float, "The probability that a row's label is between low and high.", min=0.001, max=0.999)
 Sep = _option(str | None, "The separator of text files, such as ; or tab. By default it is found from the header.")
 Decimal = _option(DecimalMark | None, "The decimal mark of text: a point by default, or a comma.")
 Na = _option(list[str] | None, "A text that means missing, besides NA, -, ? and the like; may be repeated.")

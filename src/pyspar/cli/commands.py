@@ -70,9 +70,7 @@ def adapt(
         after = forecast(model, inputs)
         before = getattr(after, "rmse_uncorrected", before and before.rmse)
         if after is None:
-            notes.append(
-                "an aligned model has no forecast and no intervals; label ten rows, and pass them with --labels"
-            )
+            notes.append("an aligned model has no forecast and no intervals; label rows, and pass --labels")
     fields = ("rmse", "interval80", "interval95", "source_rmse")
     expected = {"before": before} | {name: getattr(after, name, None) for name in fields}
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None

@@ -47,10 +47,8 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if forecast := result.get("expected"):
         source = f"; {format_number(forecast['source_rmse'])} on source rows" if forecast["source_rmse"] > 0.0 else ""
         interval = " to ".join(map(format_number, forecast["interval95"]))
-        yield (
-            "expected",
-            f"{_list_rmse(forecast, result.get('correction'))} (95 %: {interval}) RMSE on the target{source}",
-        )
+        rmse = _list_rmse(forecast, result.get("correction"))
+        yield "expected", f"{rmse} (95 %: {interval}) RMSE on the target{source}"
     if measured := result.get("measured"):
         rows = count_noun(measured["rows"], "target row")
         yield "measured", f"{_list_rmse(measured)} RMSE on the {rows} with a label"
