@@ -238,9 +238,11 @@ def test_inspect_prints_the_report_and_writes_the_page(done, files, source, targ
     report = json.loads(done("inspect", *paths, *HOME, "--json"))
     assert report["data"]["label"] == "price"
     assert report["outcome"]
-    done("inspect", *files(source.assign(same=1), target.assign(same=2)), *HOME)
-    noted = json.loads(done("inspect", *paths, *HOME, "--json"))["notes"]
-    assert [note.partition(":")[0] for note in noted] == ["same"]
+    rng = np.random.default_rng(0)
+    tables = (t.assign(same=k, rooms=rng.integers(0, 9, len(t)), customer=5000 + rng.permutation(len(t)))
+              for k, t in enumerate((source, target)))  # fmt: skip
+    noted = json.loads(done("inspect", *files(*tables), *HOME, "--json"))["notes"]
+    assert sorted(note.partition(":")[0] for note in noted) == ["customer", "same"]
     done("inspect", *paths, *HOME, "--html", tmp_path / "r.html")
     assert "<html" in (tmp_path / "r.html").read_text()
     streamed = done("inspect", *files(source[NUMBERS], target[NUMBERS]), "--label", "price", "--stream")

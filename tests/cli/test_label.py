@@ -38,13 +38,15 @@ def test_labels_correct_the_predictions(spar, chosen, target, tmp_path, assume):
     source, unlabelled, rows = chosen
     out = tmp_path / "p.csv"
     arguments = ("adapt", source, unlabelled, *HOME, "-o", out, "--json", *assume)
-    assert spar(*arguments).exit_code == 0
+    before = spar(*arguments)
+    assert ("an aligned model has no forecast" in before.stdout) == ("measurement" in assume)
     plain = pd.read_csv(out)["prediction"]
     result = spar(*arguments, "--labels", rows, "--save-model", tmp_path / "m.skops")
     assert result.exit_code == 0, result.output
     truth = target["price"] + 500.0
     assert np.abs(pd.read_csv(out)["prediction"] - truth).mean() < 0.5 * np.abs(plain - truth).mean()
-    correction = json.loads(result.stdout)["correction"]
+    correction, expected = (json.loads(result.stdout)[name] for name in ("correction", "expected"))
+    assert expected["before"] > 2.0 * expected["rmse"], "the labels show the error without a correction"
     assert correction["labels"] == 12
     assert list(correction["candidates"]) == ([assume[1]] if assume else ["relation", "measurement"])
     assert (correction["chosen"] in ("relation", "measurement")) == (not assume)
