@@ -162,7 +162,8 @@ def to_numbers(cells: Any, kind: str, options: ReadOptions) -> tuple[Any, list[t
         values, bad = _numbers_of_text(text, kind, options)
     if kind != "date" and options.na:  # -999 is also a mark where it is written as -999.0
         for mark in _numbers_of_text(arrow.array(options.na, arrow.large_string()), "number", options)[0]:
-            values = np.where(np.isclose(values, mark, rtol=1e-7, atol=0.0), np.nan, values)  # float32 is not exact
+            mark = float(np.float32(mark)) if arrow.types.is_float32(cells.type) else mark
+            values = np.where(values == mark, np.nan, values)
     if len(large := np.flatnonzero(np.abs(values) > MAX_VALUE)):
         bad = sorted([*bad, *((int(row), f"{values[row]:g}") for row in large)])
         values = np.where(np.abs(values) > MAX_VALUE, np.nan, values)

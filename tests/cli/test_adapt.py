@@ -151,7 +151,7 @@ def test_the_options_of_the_source_are_those_of_the_target_and_of_the_model(
     done("adapt", *comma, *arguments, "-o", tmp_path / "p.csv", "--save-model", tmp_path / "m.skops")
     expected = pd.read_csv(tmp_path / "expected.csv")["prediction"]
     np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], expected, rtol=1e-8)
-    done("predict", tmp_path / "m.skops", comma[1], "-o", tmp_path / "q.csv")
+    done("predict", tmp_path / "m.skops", comma[1], "--na", "lost", "-o", tmp_path / "q.csv")  # another mark
     np.testing.assert_allclose(pd.read_csv(tmp_path / "q.csv")["prediction"], expected, rtol=1e-8)
     (tmp_path / "q.csv").unlink()
     # Cells with three digits after the comma would be thousands of a reader that guesses.

@@ -53,7 +53,7 @@ def make_frame(rows, rng):
             "kind": pd.Categorical(rng.choice(["x", "y"], len(rows))),
             "level": pd.Categorical(rng.integers(0, 30, len(rows))),
             "object": rows[:, 0].astype(object),
-            "decimal": [None, *(Decimal(str(value)) for value in rows[1:, 0])],
+            "decimal": [None, 0, *(Decimal(str(value)) for value in rows[2:, 0])],
             "flag": rng.random(len(rows)) < 0.3,
             "code": (rng.random(len(rows)) < 0.7).astype(float),
             "constant": 4.0,

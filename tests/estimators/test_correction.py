@@ -1,5 +1,7 @@
 """TargetCorrection: corrections around any model, tables, outputs and invalid labels."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -94,7 +96,19 @@ def test_no_right_label_is_ignored_or_suspected(recwarn):
         noise = rng.standard_t(4, size=30) if draw % 2 else rng.normal(size=30)
         change = (1.5, 1.0, 0.3, -1.0, 3.0)[draw % 5]  # of the relation
         assert TargetCorrection(model, smooth=False).fit(Z, hide(Z[:, 0] * change + noise, n)).n_labels_ == n
+    Z = rng.normal(size=(1000, 2))  # a weak relation: labels vary more than right predictions
+    TargetCorrection(model, smooth=False).fit(Z, Z[:, 0] + 7.0 * rng.normal(size=1000))
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("convert", [float, Decimal])
+def test_numbers_of_the_dtype_object_are_numbers(shifted, convert):
+    _, Z, y = shifted
+    model = type("First", (), {"predict": lambda self, Z: np.asarray(Z, dtype=float)[:, 0]})()
+    frame = pd.DataFrame(Z, columns=[f"x{j}" for j in range(Z.shape[1])])
+    objects = frame.map(convert).astype(object)
+    plain, same = (TargetCorrection(model).fit(f, hide(y, 15)).predict(f) for f in (frame, objects))
+    np.testing.assert_allclose(same, plain, rtol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 0.05, 30.0])
@@ -527,6 +541,11 @@ def test_a_torch_module_is_a_model_and_stays_as_it_was(rng):
     np.testing.assert_allclose(fixed.predict(images), before + 2.0, atol=0.05)
     assert [net.training, net[1].training, net[2].training] == [True, False, True]
     assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
+    words = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(), torch.nn.Linear(4, 1))
+    tokens = rng.integers(0, 9, size=(60, 1))
+    before = words(torch.as_tensor(tokens)).detach().numpy()[:, 0]
+    fixed = TargetCorrection(words).fit(tokens, hide(before + 2.0, 20))
+    np.testing.assert_allclose(fixed.predict(tokens), before + 2.0, atol=0.05)
 
 
 def test_masked_rows_are_refused():

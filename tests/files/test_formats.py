@@ -74,10 +74,11 @@ def test_every_format_of_a_table_gives_one_result(table, tmp_path, ending):
 def test_a_missing_mark_is_missing_in_every_format(table, tmp_path, ending):
     table.loc[[2, 5], "a"] = -999.0
     table["whole"] = table["whole"].replace(3, -999)
-    table.to_csv(tmp_path / "plain.csv", index=False)
-    WRITERS[ending](table, tmp_path / f"t.{ending}")
+    table["truth"] = table["whole"] > 4
     path = tmp_path / f"t.{ending}"
-    got = load_inputs(Request(path, path, "y", category=("whole",), options=ReadOptions(na=("-999",))))
+    WRITERS[ending](table, path)
+    got = load_inputs(Request(path, path, "y", category=("whole", "truth"), options=ReadOptions(na=("-999",))))
+    assert set(got.X["truth"]) == {"true", "false"}
     assert got.X["a"].isna().sum() == 2
     assert (got.X["whole"].isna() == (table["whole"] == -999)).all()
 

@@ -391,9 +391,12 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
             "subclass": type("Frozen", (nn.BatchNorm2d,), {})(3),
             "tracked": nn.InstanceNorm2d(3, track_running_stats=True),
             "frozen": frozen,
+            "normal": type("NormalHead", (ScaleNorm,), {})(),
+            "keras": type("LayerNormalization", (ScaleNorm,), {})(),
         }
     )
-    assert set(find_layers(model)) == {"llama", "instance", "statistics", "scalar", "subclass", "tracked", "frozen"}
+    found = {"llama", "instance", "statistics", "scalar", "subclass", "tracked", "frozen", "keras"}
+    assert set(find_layers(model)) == found
 
 
 def test_the_statistics_of_a_tracked_instance_norm_are_means_over_rows():

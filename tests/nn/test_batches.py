@@ -11,6 +11,8 @@ from pyspar.nn import adapt_head
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa: E402
 
+from pyspar.nn.batches import move_to_device  # noqa: E402
+
 Pair = namedtuple("Pair", ["input", "label"])
 
 
@@ -123,6 +125,15 @@ def test_iterable_data_sets_and_loaders_with_workers_are_supported(mlp, problem,
     for source in (Stream(), workers):
         adapted = adapt_head(mlp(), source, [problem.Z])
         np.testing.assert_allclose(adapted.model.fc.weight.detach(), expected.detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_only_numpy_numbers_are_cast_to_the_dtype_of_the_weights():
+    for rows, dtype in (
+        (np.ones(2), torch.float32),
+        (torch.ones(2).double(), torch.float64),
+        (np.ones(2, int), torch.int64),
+    ):
+        assert move_to_device(rows, torch.device("cpu"), torch.float32).dtype == dtype
 
 
 def test_batches_with_labels_of_different_dtypes_lose_no_digits():

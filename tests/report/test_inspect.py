@@ -317,6 +317,8 @@ def test_invalid_arguments_are_refused_with_the_fix():
     weight = np.ones(300)
     weight[5] = 0.0
     assert inspect(est, Z, y={2: 1.0, 5: -1.0}, sample_weight=weight).outputs[0].n_labels == 1
+    with pytest.raises(InputError, match="repeat rows"):
+        inspect(est, Z, y={2: 1.0, 5: -1.0}, sample_weight=weight + 1.0)
     aligned = align(Ridge().fit(X, y), source=X, target=2.0 * Z + 1.0)  # source rows do not show its error
     with pytest.raises(InputError, match=r"inspect its \.model, or label target rows"):
         inspect(aligned, 2.0 * Z + 1.0, source=(X, y))
@@ -327,7 +329,7 @@ def test_adapting_is_not_advised_if_it_changes_nothing(regressor):
     X, _, Z = make_data()
     (output,) = inspect(regressor().fit(X, np.ones(len(X))), 3.0 * Z).outputs
     assert output.recommended.endswith("as fitted")
-    assert "adapt the model" not in output.advice_text
+    assert "adapted to the target" not in output.advice_text
 
 
 @pytest.mark.parametrize("error", [10.0, 1000.0])

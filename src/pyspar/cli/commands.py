@@ -12,19 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pyspar import (
-    BayesSpARRegressor,
-    SpARRegressor,
-    TargetCorrection,
-    adapt_pipeline,
-    align,
-    expected_rmse,
-    rows_to_label,
-)
+from pyspar import BayesSpARRegressor, SpARRegressor, TargetCorrection, adapt_pipeline, align, expected_rmse
 from pyspar import inspect as inspect_model
 from pyspar.cli import files
 from pyspar.cli.files import Inputs, Request, Table
+from pyspar.core.drift import MIN_LABELS
 from pyspar.errors import InputError, collect_warnings
+from pyspar.estimators.labels import rows_to_label
 from pyspar.estimators.pipelines import split_model
 from pyspar.persist import load, write_atomically, write_model
 from pyspar.progress import progress_bar
@@ -47,9 +41,10 @@ def adapt(
     inputs = files.load_inputs(request)
     if inputs.is_streamed and (assume == "measurement" or use_labels):
         raise InputError("--assume measurement and target labels need rows in memory; use fewer rows")
-    if use_labels and inputs.labels is None:
-        fix = "choose rows with spar label, and pass them with --labels"
-        raise InputError(f"{inputs.target.where}: no labels in the column {inputs.label!r}; {fix}")
+    n_labels = 0 if inputs.labels is None else int(np.isfinite(inputs.labels).sum())
+    if use_labels and n_labels < MIN_LABELS:
+        fix = f"at least {MIN_LABELS} are needed: choose rows with spar label, and pass them with --labels"
+        raise InputError(f"{inputs.target.where}: {count_noun(n_labels, 'label')} in {inputs.label!r}; {fix}")
     with progress_bar("fitting and adapting"), collect_warnings() as notes:
         trained = fit(inputs, method, alpha)
         before = forecast(trained, inputs)

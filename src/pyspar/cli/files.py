@@ -89,7 +89,9 @@ class Table(NamedTuple):
         """Return a column as text, NaN where missing. Whole numbers have no decimal point."""
         text = cells.as_text(self.cells[name], self.file.options)
         text = self.cells[name].cast(pa.large_string()) if text is None else text
-        text = cells.as_text(pc.replace_substring_regex(text, r"^(-?\d+)\.0$", r"\1"), self.file.options)
+        for pattern, plain in ((r"^(-?\d+)\.0$", r"\1"), ("(?i)^true$", "true"), ("(?i)^false$", "false")):
+            text = pc.replace_substring_regex(text, pattern, plain)
+        text = cells.as_text(text, self.file.options)
         words = text.to_numpy(zero_copy_only=False).astype(object)
         words[pd.isna(words)] = np.nan
         return words
@@ -460,7 +462,9 @@ def open_for_model(model: Any, model_path: Path, path: Path, options: ReadOption
     if not isinstance(columns, TableColumns):
         advice = "write one with spar adapt --save-model, or use pyspar.load in Python"
         raise InputError(f"{str(model_path)!r} is not a model of spar adapt; {advice}")
-    file = open_rows(path, ReadOptions._make(new or old for new, old in zip(options, columns.options)))
+    marks = (*ReadOptions(*columns.options).na, *options.na)
+    options = ReadOptions._make(new or old for new, old in zip(options, columns.options))._replace(na=marks)
+    file = open_rows(path, options)
     check_features(columns.kinds, file.names, file.where, "model")
     return file, columns
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
-from pyspar.estimators.validation import accepts_nan, compare_columns, is_missing
+from pyspar.estimators.validation import accepts_nan, compare_columns, has_numbers, is_missing
 from pyspar.sources import kind_of, refuse_large
 from pyspar.text import list_some
 
@@ -81,11 +80,10 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     ``fit`` reads the source, ``adapt`` the target, and ``transform`` maps rows of the target. Use it only if the same
     population was measured in another way. :class:`pyspar.TargetCorrection` can test this with ten labels.
 
-    Columns of text, categories, booleans and dates are not changed, nor are constant columns. A numeric column
-    is also not changed if it has at most 24 distinct values in the source, and all values of the target are among them.
-    These are probably codes of categories, such as months, and a changed measurement would have other values. Of
-    Moments, only columns of zeros and ones are recognised. Missing values are ignored and remain missing. Data frames
-    remain data frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
+    Constant columns and those of text, categories, booleans and dates are not changed, nor is a numeric column with at
+    most 24 distinct values in the source and no others in the target. These are probably codes of categories, such as
+    months. Of Moments, only columns of zeros and ones are recognised. Missing values are ignored and remain missing.
+    Data frames remain data frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
 
     Examples
     --------
@@ -208,8 +206,7 @@ def _columns_of(rows: Any) -> list[Any]:
 def _is_numeric(column: Any) -> bool:
     if hasattr(column.dtype, "is_numeric"):  # polars
         return bool(column.dtype.is_numeric())
-    is_decimal = column.dtype.kind == "O" and isinstance(next(iter(column.dropna()), None), Decimal)
-    return is_decimal or column.dtype.kind in "iuf"
+    return column.dtype.kind in "iuf" or has_numbers(column)
 
 
 def _as_floats(column: Any) -> Vector:

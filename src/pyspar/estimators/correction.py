@@ -91,16 +91,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     Parameters
     ----------
     model : fitted regressor, or dict of names and fitted regressors
-        Any object with ``predict``, or a torch module. A scikit-learn estimator with ``fit`` must be fitted. ``clone``
-        does not clone it, as for scikit-learn's ``FrozenEstimator``.
+        Any object with ``predict``, or a torch module. ``clone`` does not clone it.
     features : transformer, optional
-        Computes the numeric features of the correction from the rows. An unfitted one is cloned and fitted on the
-        target rows. By default, the features are those that the last step of a Pipeline, or of a search over one,
-        receives, and otherwise the columns of the rows: dates are ignored, text is one-hot encoded, and missing numbers
-        are imputed by the mean of the target. Features are always standardised by the target.
+        Computes the numeric features of the correction from the rows. An unfitted one is fitted on the target rows. By
+        default, the features are the inputs of the last step of a Pipeline, and otherwise the columns of the rows
+        without dates, with text one-hot encoded and the mean for missing numbers. They are standardised by the target.
     smooth : bool, default True
-        If True, the function of the features can be any smooth function, and a correction is reduced where it would be
-        extrapolated. If False, it is linear in the features, and the corrected model is linear if the model is.
+        If False, the function of the features is linear. A smooth correction is reduced where it is extrapolated.
 
     Attributes
     ----------
@@ -108,8 +105,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         The drift of the candidate with the largest weight. None for an output without labels, which is not corrected. A
         label too far from the others gets a smaller weight (``label_weights``), with a warning if it is below 0.01 %.
     chosen_ : str
-        The candidate to use without a correction: the best one on the labels among those that are better than the first
-        by more than one standard error of the paired differences of squared errors; otherwise the first.
+        The candidate to use without a correction: the best one on the labels, if it is better than the first by more
+        than one standard error of the paired differences of squared errors; otherwise the first.
     candidates_ : dict of str to Candidate
         ``rmse`` on the labels before the correction with its ``standard_error``, and the ``weight`` in the predictions.
     model_, features_ : the chosen model, and the fitted transformer of its features
@@ -322,7 +319,7 @@ def is_in_another_unit(y: Array, x: Array) -> bool:
     """Test at 1 in 1,000 whether labels y follow predictions x, and whether their spreads differ by ``MAX_FACTOR``."""
     x, y, t = x - x.mean(), y - y.mean(), student.isf(1e-3, len(x) - 2)
     # Pitman's test of two spreads: the sum and the difference of two variables are correlated if one varies more.
-    pairs = (x, y), (x - MAX_FACTOR * y, x + MAX_FACTOR * y), (y - MAX_FACTOR * x, y + MAX_FACTOR * x)
+    pairs = (x, y), (x - MAX_FACTOR * y, x + MAX_FACTOR * y), (x, y - MAX_FACTOR * x)
     follow, less, more = (a @ b * np.sqrt(len(x) - 2 + t**2) > t * np.sqrt((a @ a) * (b @ b)) for a, b in pairs)
     return bool(follow and (less or more))
 

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from pyspar.estimators.pipelines import name_regressor, split_model
-from pyspar.estimators.validation import is_frame, is_missing
+from pyspar.estimators.validation import has_numbers, is_frame, is_missing
 from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
 from pyspar.text import format_number, list_some
 
@@ -56,8 +56,7 @@ def rows_to_label(model: Any, Z: Any, n: int = 10, *, exclude: Any = (), random_
         Rows are sorted by the sum of several outputs, each divided by its standard deviation.
     Z : array, sparse matrix or data frame of shape (m, D)
     n : int, default 10
-    exclude : iterable of row positions, optional
-        Rows that are not chosen, for example because their labels are known.
+    exclude : iterable of the positions of rows that are not chosen, optional
     random_state : int, RandomState or None, default 0
 
     Examples
@@ -205,7 +204,9 @@ def _run_network(model: Any, Z: Any) -> Array:
     model.eval()
     try:
         with torch.no_grad():
-            blocks = (torch.as_tensor(np.asarray(Z[i : i + 256])).to(first) for i in range(0, len(Z), 256))
+            rows = torch.as_tensor(np.asarray(Z))  # positions in an embedding remain integers
+            is_cast = rows.is_floating_point() or not any(isinstance(part, torch.nn.Embedding) for part, _ in modes)
+            blocks = (b.to(first.device, first.dtype if is_cast else None) for b in rows.split(256))
             return np.concatenate([model(block).cpu().double().numpy() for block in blocks])
     finally:
         for part, mode in modes:
@@ -280,8 +281,8 @@ def _encode_columns(Z: Any) -> Any:
     if not is_frame(Z):
         return numbers if Z.ndim == 2 else Pipeline([("flat", FunctionTransformer(flatten_rows)), ("numbers", numbers)])
     if hasattr(Z, "select_dtypes"):
-        numeric = Z.select_dtypes(["number", "bool"], exclude="timedelta").columns
-        words = Z.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz", "timedelta"]).columns
+        numeric = [*Z.select_dtypes(["number", "bool"], exclude="timedelta"), *(k for k in Z if has_numbers(Z[k]))]
+        words = Z.select_dtypes(exclude=["datetime", "datetimetz", "timedelta"]).columns.drop(numeric)
     else:
         select = import_module("polars.selectors")
         numeric = Z.select(select.numeric() | select.boolean()).columns

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -64,6 +65,12 @@ def is_missing(value: Any) -> bool:
 def is_frame(rows: Any) -> bool:
     """Return whether rows are a pandas or polars data frame."""
     return hasattr(rows, "columns") and hasattr(rows, "dtypes")
+
+
+def has_numbers(column: Any) -> bool:
+    """Return whether a pandas column has the dtype object, and all of its known values are numbers or Decimals."""
+    known = [value for value in column if not is_missing(value)] if str(column.dtype) == "object" else []
+    return bool(known) and all(isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in known)
 
 
 def accepts_nan(model: Any) -> bool:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from pyspar.errors import InputError
-from pyspar.nn.batches import Function, check_loader, shuffle_batches, split_batch
+from pyspar.nn.batches import ARRAYS, Function, check_loader, shuffle_batches, split_batch
 from pyspar.nn.features import FeatureReader, RowSample, open_reader
 from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
 from pyspar.nn.models import check_network, copy_model, keep_random_state, unwrap
@@ -76,8 +76,7 @@ def align(
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
-    force : bool, default False
-        Align also a target inside the support, if its measurement is known to have changed.
+    force : bool, default False; True aligns also a target inside the support whose measurement is known to have changed
     seed : int or None, determines the order of the rows (None: random); the caller's random state is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
     """
@@ -234,9 +233,9 @@ def _open_copy(
 
 def _as_loader(rows: Any, name: str) -> Any:
     """Return a loader; refuse what can be read only once."""
-    rows = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
-    if isinstance(rows, Tensor) and rows.ndim:
-        return DataLoader(TensorDataset(rows), batch_size=READ_BATCH)
+    if isinstance(rows, ARRAYS) and rows.ndim:
+        parts: Any = (TensorDataset(rows), None) if isinstance(rows, Tensor) else (rows, np.stack)
+        return DataLoader(parts[0], batch_size=READ_BATCH, collate_fn=parts[1])
     check_loader(rows, name)
     if hasattr(rows, "__next__"):
         raise InputError(f"{name} is an iterator, which can be read only once; pass a DataLoader, a list or a tensor")

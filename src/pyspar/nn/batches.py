@@ -98,12 +98,11 @@ class BatchReader:
 
 
 def move_to_device(value: Any, device: torch.device, dtype: torch.dtype | None = None) -> Any:
-    """Return a value with its tensors on a device, those of real numbers in a dtype; numpy arrays become tensors."""
+    """Return a value with its tensors on a device; numpy arrays become tensors, those of real numbers in a dtype."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        value = torch.as_tensor(value)
+        value = torch.as_tensor(value, dtype=dtype if value.dtype.kind == "f" else None)
     if isinstance(value, Tensor):
-        dtype = dtype if value.is_floating_point() else None
-        return value.to(device, dtype, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
+        return value.to(device, non_blocking=device.type == "cuda")  # a GPU keeps the order of operations
     if isinstance(value, (tuple, list)):
         parts = [move_to_device(part, device, dtype) for part in value]
         return parts if isinstance(value, list) else tuple(parts)

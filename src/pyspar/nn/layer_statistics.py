@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,12 +14,13 @@ from torch import Tensor, nn
 
 NORMS = nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm
 MATRICES = nn.Linear, nn.modules.conv._ConvNd
+NAME = re.compile(r"(?i)norm(?!al(?!i[sz]))")  # not of NormalHead
 MAX_ROUNDING = 0.05  # of an output in bfloat16
 
 
 def find_layers(model: nn.Module) -> dict[str, nn.Module]:
     """Return the normalisation layers with weights or statistics: those of torch, and classes named so."""
-    layers = [(k, m) for k, m in model.named_modules() if isinstance(m, NORMS) or "norm" in type(m).__name__.lower()]
+    layers = [(k, m) for k, m in model.named_modules() if isinstance(m, NORMS) or NAME.search(type(m).__name__)]
     return {name: layer for name, layer in layers if affine(layer) or has_statistics(layer)}
 
 

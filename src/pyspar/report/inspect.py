@@ -55,7 +55,7 @@ def inspect(
         Labels of a random sample of target rows, NaN where unknown, or ``{row position: label}``.
     groups : array, optional
         With ``source``, the group of each source row, which the splits keep together. Else an argument of ``fit``.
-    sample_weight : array of shape (m,), optional
+    sample_weight : array of shape (m,), optional; equal or zero for rows with labels
     columns, outputs : sequences of str, optional
         The names of the features and of the labels. Features with the same name are one column.
 
@@ -111,6 +111,8 @@ def _inspect_own(model: Any, Z: Any, y: Any, sample_weight: Any, columns: Any, o
         labels = read_labels(y, count_rows(rows), "inspect", "target y", outputs=K)[0]
         if sample_weight is not None:
             labels = np.where(np.asarray(sample_weight)[:, None] == 0.0, np.nan, labels)
+            if np.ptp(np.asarray(sample_weight)[np.isfinite(labels).any(axis=1)]) > 0.0:
+                raise InputError("rows with labels must have equal sample_weight; repeat rows instead")
     with collect_warnings():  # the findings report the same problems
         models = estimator._before_adapting(), copy.copy(estimator).adapt(target)
     in_memory = kind in ("rows", "sparse")
