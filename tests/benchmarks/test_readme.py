@@ -109,7 +109,8 @@ def test_the_numbers_of_the_page_on_labels(labels):
     assert f"the error rises in {worse.min():.0f} to {worse.max():.0f} % of draws" in page("labels")
     boosting = labels[labels["n"] == 10].groupby("method")["ratio"]
     one, three = (change(boosting.get_group(f"TargetCorrection{k}")) for k in ("", ", three candidates"))
-    assert f"with ten labels from {one} to {three}," in page("labels")
+    assert f"reduce the mean error by {one[1:]}. With `align`" in page("labels")
+    assert f"they reduce it by {three[1:]}, and fewer" in page("labels")
 
 
 def test_the_corruptions_of_the_tuning():
