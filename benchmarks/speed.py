@@ -221,22 +221,23 @@ def head() -> Tasks:
 def align_network(kind: str) -> Tasks:
     """Align with 4,000 images, or train the same parameters with their labels. Random values suffice for the speed."""
     import torch
+    from torch.utils.data import DataLoader, TensorDataset
 
     from benchmarks.align.networks import AngleNetwork
     from pyspar.nn import align
 
     torch.manual_seed(0)
-    model, source, target = AngleNetwork(kind).eval(), torch.rand(10_000, 1, 32, 32), torch.rand(4_000, 1, 32, 32)
-    labels = torch.rand(len(target))
+    model, parts = AngleNetwork(kind).eval(), [(torch.rand(n, 1, 32, 32), torch.rand(n)) for n in (10_000, 4_000)]
+    source, target = (DataLoader(TensorDataset(*part), batch_size=64, shuffle=True) for part in parts)
 
     def fine_tune() -> None:
         tuned = copy.deepcopy(model).requires_grad_(False)
         scales = [p for m in tuned.modules() if "Norm" in type(m).__name__ for p in m.parameters()]
         optimizer = torch.optim.Adam([p.requires_grad_() for p in scales])
         for _ in range(5):
-            for rows in torch.randperm(len(target)).split(64):
+            for rows, labels in target:
                 optimizer.zero_grad()
-                torch.nn.functional.mse_loss(tuned(target[rows]), labels[rows]).backward()
+                torch.nn.functional.mse_loss(tuned(rows), labels).backward()
                 optimizer.step()
 
     return {"ours": lambda: align(model, source, target, force=True, progress=False), "reference": fine_tune}

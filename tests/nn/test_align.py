@@ -287,6 +287,7 @@ def test_the_result_depends_on_the_seed_only(networks):
     first = state(align(model, SOURCE, TARGET, 1).model)
     torch.manual_seed(5)
     assert is_same(first, state(align(model, SOURCE, TARGET, 1).model))
+    assert is_same(first, state(align(model, SOURCE, DataLoader([*TARGET], batch_size=10), 1).model))
     assert not is_same(first, state(align(model, SOURCE, TARGET, 1, seed=np.int64(3)).model))
     assert not is_same(first, state(align(model, SOURCE, TARGET, np.int64(1), seed=None).model))
     with pytest.raises(TypeError, match="'float' object"):
@@ -330,8 +331,7 @@ class Named(nn.Module):
 
 
 def test_all_forms_of_rows_give_similar_networks(networks):
-    model = networks["batch"]
-    y = torch.zeros(len(TARGET))
+    model, y = networks["batch"], torch.zeros(len(TARGET))
     forms = {
         "array": TARGET.double().numpy(),
         "pairs": DataLoader(TensorDataset(TARGET, y), batch_size=300),

@@ -170,8 +170,8 @@ class Descent:
         self._net = replace(net, run=replace(net.run, needs_grad=True))
         self._parameters = list({id(p): p for layer in layers.values() for p in affine(layer)}.values())
         # A step is below the precision of 16-bit weights, so they are rounded from weights in float32.
-        self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32), copy=True) for p in self._parameters]
-        self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate)
+        self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32)) for p in self._parameters]
+        self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate, fused=True)
         parts = summary.mean, summary.directions, summary.variances
         self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
         self._weights = 1.0 + torch.linalg.vector_norm(net.layer.weight.detach().float() @ self._directions, dim=0)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler, Subset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
+from torch.utils.data.sampler import RandomSampler, SequentialSampler
 
 from pyspar.errors import InputError
 
@@ -58,9 +59,8 @@ class BatchReader:
         if isinstance(batch, ARRAYS):
             return (batch,), {}
         if isinstance(batch, Mapping):
-            arguments = self._match_fields({k: v for k, v in batch.items() if k.lower() not in LABEL_NAMES})
-            if arguments is not None:
-                return arguments
+            if found := self._match_fields({k: v for k, v in batch.items() if k.lower() not in LABEL_NAMES}):
+                return found
         elif isinstance(batch, (tuple, list)) and len(batch) in (1, 2):
             return _as_arguments(batch[0])
         raise InputError(f"{where}: ambiguous inputs in {describe_batch(batch)}; {_FIX}")
@@ -129,10 +129,12 @@ def shuffle_batches(loader: Any, size: int, rows: int | None, generator: torch.G
     sampler = loader.sampler if type(loader) is DataLoader and loader.batch_size is not None else None
     if type(sampler) not in (SequentialSampler, RandomSampler):
         return loader
-    order = torch.randperm(len(loader.dataset), generator=generator)[:rows].tolist()
-    count = max(-(-len(order) // size), 1)
+    order = torch.randperm(len(loader.dataset), generator=generator)[:rows]
+    size = max(-(-len(order) // max(-(-len(order) // size), 1)), 1)
     options = {name: getattr(loader, name) for name in ("num_workers", "collate_fn", "worker_init_fn")}
-    return DataLoader(Subset(loader.dataset, order), max(-(-len(order) // count), 1), **options)
+    if type(loader.dataset) is TensorDataset and loader.collate_fn is default_collate:  # without a loop over rows
+        return ([part[batch] for part in loader.dataset.tensors] for batch in torch.split(order, size))
+    return DataLoader(Subset(loader.dataset, order.tolist()), size, **options)
 
 
 def describe_batch(batch: Any) -> str:
@@ -156,6 +158,4 @@ def _as_arguments(value: Any) -> Arguments:
 
 
 def _describe_value(value: Any) -> str:
-    return (
-        f"{type(value).__name__} of shape {tuple(value.shape)}" if isinstance(value, ARRAYS) else type(value).__name__
-    )
+    return type(value).__name__ + (f" of shape {tuple(value.shape)}" if isinstance(value, ARRAYS) else "")

@@ -45,7 +45,7 @@ class FeatureReader:
 
     def check_finite(self, features: Tensor, where: str) -> None:
         """Raise InputError for features with NaN or infinity."""
-        if not bool(torch.isfinite(features).all()):
+        if not bool(torch.isfinite(features.sum(dtype=torch.promote_types(features.dtype, torch.float32)))):
             layer, fix = describe_layer(self.head), "check it for missing values, and float16 for overflow"
             raise InputError(f"{where}: NaN or infinity in the input of {layer}; {fix}")
 

@@ -104,8 +104,8 @@ def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32
     scales = nearest_others.values.mean(dim=1)
     distances = relative_distance(held_out, support, scales).sort().values
     parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach()
-    arrays: Any = [*(part.cpu().float().numpy() for part in parts), outputs]
-    return SourceSummary(*arrays)
+    arrays: Any = [*(torch.hardshrink(part.cpu().float(), 1e-30).numpy() for part in parts), outputs]
+    return SourceSummary(*arrays)  # subnormal numbers would be slow
 
 
 def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
