@@ -281,7 +281,7 @@ CASES = (
     Case("correction", "TargetCorrection with 30 labels", "one fit of gradient boosting", correction, limit=3.0),
     Case("head", "adapt_head, 20,000 x 256", "BayesSpAR on the same features", head),
     Case("align batch", "nn.align, BatchNorm", TUNING, partial(align_network, "batch"), 1.3),
-    Case("align group", "nn.align, GroupNorm", TUNING, partial(align_network, "group"), 1.3),
+    Case("align group", "nn.align, GroupNorm", TUNING, partial(align_network, "group"), 1.4),
     Case("partners", "partners of C-Mixup, 5,000 rows", "the matrix of all pairs", partners, limit=1.0),
     Case("gpu", "SpAR, 1,000,000 x 2048 float32 on a GPU", "two Gram products in float64", gpu),
 )
