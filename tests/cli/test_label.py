@@ -81,6 +81,15 @@ def sort_target(chosen):
     pd.read_csv(chosen[1], dtype=str).sort_values("garden").to_csv(chosen[1], index=False)
 
 
+def scale(formula):
+    def apply(chosen):
+        source = pd.read_csv(chosen[0])["price"]
+        table = pd.read_csv(chosen[2], dtype={"home": str})
+        table.assign(price=eval(formula, {"source": source, "price": table["price"]})).to_csv(chosen[2], index=False)
+
+    return apply
+
+
 def change(column, value, row=3):
     def apply(chosen):
         table = pd.read_csv(chosen[2], dtype=str)
@@ -99,10 +108,8 @@ FAULTS = {
     "thousands": (change("price", "2,000"), r"'2,000' in column 'price'"),
     "no labels": (lambda c: pd.read_csv(c[2]).assign(price=None).to_csv(c[2], index=False), "labels are empty"),
     "no rows": (lambda c: pd.read_csv(c[2]).drop(columns="row").to_csv(c[2], index=False), "no column 'row'"),
-    "another unit": (
-        lambda c: pd.read_csv(c[2]).eval("price = 1000 * price").to_csv(c[2], index=False),
-        "another scale",
-    ),
+    "another unit": (scale("1000 * price"), "another scale"),
+    "a small unit": (scale("0.001 * price + 1.1 * source.max()"), "another scale"),
     "twice": (lambda c: pd.concat([pd.read_csv(c[2], dtype=str)] * 2).to_csv(c[2], index=False), "'38', '38'"),
 }
 

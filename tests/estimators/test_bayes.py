@@ -110,6 +110,7 @@ def test_rotating_features_of_a_common_unit_rotates_the_weights(shift, rng, rule
     np.testing.assert_allclose(turned.predict(shift.Z @ turn), plain.predict(shift.Z), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:The source has . rows for . weights")  # which fit them exactly
 @given(seed=st.integers(0, 10_000), rows=st.integers(8, 60), columns=st.integers(1, 8), params=st.sampled_from(
     [("spar", None), *((units, rule) for units in UNITS for rule in RULES)]))  # fmt: skip
 def test_signs_orders_and_copies_change_predictions_by_rounding_only(seed, rows, columns, params):
@@ -246,6 +247,7 @@ def test_a_huge_target_cell_only_removes_the_weight_of_its_column(fill):
     np.testing.assert_allclose([est.sigma2_, est.tau2_], [expected.sigma2_, expected.tau2_], rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The source has 10 rows for 10 weights")  # which fit them exactly
 def test_integer_weights_are_copies_with_fewer_rows_than_features(rng):
     """The fit is exact, although the residual of ill-conditioned columns is larger than rounding."""
     for _ in range(10):

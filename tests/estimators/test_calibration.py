@@ -9,14 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor
 from pyspar.core.separation import Separation
-from pyspar.estimators.calibration import (
-    ROWS,
-    STRETCH,
-    forecast_error,
-    forecast_from_errors,
-    judge_outcome,
-    row_factor,
-)
+from pyspar.estimators.calibration import ROWS, STRETCH, forecast_error, forecast_from_errors, judge_outcome, row_factor
 from pyspar.estimators.cross_validation import left_out_errors
 
 NONE, NEAR, FAR = Separation(0.5, 0.7, False), Separation(0.7, 0.0, True), Separation(0.999, 0.0, True)

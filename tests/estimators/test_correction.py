@@ -542,10 +542,14 @@ def test_a_torch_module_is_a_model_and_stays_as_it_was(rng):
     assert [net.training, net[1].training, net[2].training] == [True, False, True]
     assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
     words = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(), torch.nn.Linear(4, 1))
-    tokens = rng.integers(0, 9, size=(60, 1))
+    tokens = rng.integers(0, 9, size=(257, 1))
     before = words(torch.as_tensor(tokens)).detach().numpy()[:, 0]
+    words.register_forward_hook(lambda module, args, output: output.squeeze())  # no dimension is left for one row
     fixed = TargetCorrection(words).fit(tokens, hide(before + 2.0, 20))
     np.testing.assert_allclose(fixed.predict(tokens), before + 2.0, atol=0.05)
+    words.register_forward_hook(lambda module, args, output: [output])
+    with pytest.raises(TypeError, match="must return a tensor, got a list"):
+        fixed.predict(tokens)
 
 
 def test_masked_rows_are_refused():

@@ -143,7 +143,7 @@ def test_channels_are_found_wherever_a_layer_has_them():
         nn.init.normal_(layer.bias)
         with collect_channels({"": layer}) as sums:
             output = layer(x)
-        mean, spread = sums.joined()
+        mean, spread = sums.joined(1)
         values = output.detach().movedim(place, 0).flatten(1)
         np.testing.assert_allclose(mean, values.mean(dim=1), atol=1e-5)
         np.testing.assert_allclose(spread, values.std(dim=1, correction=0), rtol=1e-4)
@@ -197,6 +197,12 @@ def test_layers_may_be_registered_in_another_order_than_they_run(networks):
     expected = align(networks["layer"], SOURCE, TARGET, passes=0, force=True)
     result = align(Reversed(networks["layer"]), SOURCE, TARGET, passes=0, force=True)
     assert is_same(state(expected.model), state(result.model.inner))
+
+
+def test_a_layer_that_runs_several_times_is_aligned_by_gradients_only():
+    model = nn.Sequential(nn.Linear(6, 6), norm := nn.LayerNorm(6), nn.ReLU(), nn.Linear(6, 6), norm, nn.Linear(6, 1))
+    assert is_same(state(model), state(align(model, SOURCE, TARGET, passes=0, force=True).model))
+    assert not is_same(state(model), state(align(model, SOURCE, TARGET, passes=1, force=True).model))
 
 
 @pytest.mark.parametrize("kind", NORMS)
@@ -274,7 +280,8 @@ def test_the_loss_is_the_symmetric_divergence_weighted_by_the_head(networks):
     scores = (features.double() - torch.from_numpy(summary.mean)) @ torch.from_numpy(summary.directions).double()
     target = Normal(scores.mean(dim=0), scores.std(dim=0))
     source = Normal(torch.zeros(scores.shape[1]).double(), torch.from_numpy(summary.variances).double().sqrt())
-    weights = 1.0 + (head.weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
+    slopes = (head.weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
+    weights = sum(0.5 * x / x.sum() for x in (source.scale, slopes * source.scale))
     expected = (weights * (kl_divergence(target, source) + kl_divergence(source, target))).sum()
     with _open_copy(model, [SOURCE], "source", None, None, 0) as net:
         loss = Descent(net, summary, find_layers(model), 1e-3).loss(features)

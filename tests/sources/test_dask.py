@@ -65,14 +65,6 @@ def test_arrays_of_different_length_are_refused_with_both_lengths(problem, name)
         SpARRegressor().fit(X, y, weight)
 
 
-def test_weights_several_outputs_are_supported(problem):
-    Y = np.column_stack([problem.y, problem.y * 2 + 1])
-    parts = [da.from_array(a, chunks=(700, *a.shape[1:])) for a in (problem.X, Y, problem.w)]
-    np.testing.assert_allclose(
-        SpARRegressor().fit(*parts).coef_, SpARRegressor().fit(problem.X, Y, problem.w).coef_, rtol=1e-9, atol=1e-12
-    )
-
-
 def test_predictions_are_lazy(problem, in_memory):
     Z = da.from_array(problem.Z, chunks=(100, 4))
     lazy = in_memory.predict(Z)
@@ -169,9 +161,10 @@ def test_workers_that_die_repeatedly_are_a_connection_error_about_memory(problem
         SpARRegressor().fit(da.from_array(problem.X), da.from_array(problem.y))
 
 
-def test_blocks_without_weight_are_skipped(problem):
+def test_weights_and_outputs_are_supported_and_blocks_without_weight_are_skipped(problem):
     frame = pd.DataFrame(problem.X, columns=[f"c{i}" for i in range(12)])
-    labels, weights = pd.Series(problem.y), pd.Series(np.where(np.arange(3000) < 1000, 0.0, problem.w))
+    labels = pd.DataFrame({"y": problem.y, "z": 2.0 * problem.y + 1.0})
+    weights = pd.Series(np.where(np.arange(3000) < 1000, 0.0, problem.w))
     reference = SpARRegressor().fit(frame, labels, weights)
 
     def lazy(part):

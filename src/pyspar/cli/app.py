@@ -22,7 +22,7 @@ from pyspar.text import printable
 
 FILES = (
     "Files: .csv and .tsv (also .gz), .parquet (also a folder of them), .xlsx (the first sheet), .npy (a 2-D array "
-    "with columns x0, x1, ...). Dates: YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY."
+    "with columns x0, x1, ...). Dates: YYYY-MM-DD, YYYY-MM, YYYY/MM/DD or DD.MM.YYYY."
 )
 Method = StrEnum("Method", ["bayes", "spar"])
 Assumption = StrEnum("Assumption", ["relation", "measurement"])

@@ -27,6 +27,7 @@ from pyspar.sources.files import RowFile
 from pyspar.text import count_noun
 
 MAX_DISTANCE = 10.0  # of labels and predictions, in standard deviations; as in ``pyspar.nn.head``
+MIN_SPREAD = 0.02  # of labels outside the range of the source labels, as a share of the spread of these
 Result = dict[str, Any]
 Batch = tuple[Any, Any, Any]  # features of rows, labels or None, and ids or None
 
@@ -149,9 +150,8 @@ def predict(request: Request, *, output: Path, level: float) -> Result:
     files.check_column(label, "--label", rows.names, rows.where)
     files.check_column(identity, "--id", rows.names, rows.where)
     with collect_warnings() as notes, write_atomically(output) as (part,):
-        predicted = write_predictions(
-            read_rows(rows, columns.kinds, label, request), [model[-1]], identity, part, level
-        )
+        batches = read_rows(rows, columns.kinds, label, request)
+        predicted = write_predictions(batches, [model[-1]], identity, part, level)
     n, shown = len(predicted.values), f"intervals at level {level:g}" if predicted.has_intervals else "no intervals"
     imputed = [f"{count_noun(predicted.n_missing, 'missing value')}: imputed by the model"] * bool(predicted.n_missing)
     return {
@@ -172,13 +172,13 @@ def fit(inputs: Inputs, method: str, alpha: float | None) -> Any:
 
 
 def check_scale(predictions: Sequence[Any], inputs: Inputs) -> None:
-    """Raise InputError if the target labels are on another scale than all predictions, as ``adapt_head`` does."""
+    """Raise InputError if the target labels are on another scale than all predictions, or than the source labels."""
     spread, distances = inputs.y.std(), [np.nanmedian(np.abs(inputs.labels - each)) for each in predictions]
-    if min(far / max(spread, each.std()) for far, each in zip(distances, predictions)) > MAX_DISTANCE:
-        raise InputError(
-            f"target labels are on another scale than the predictions: their median distance is {min(distances):.3g}, "
-            f"and the source labels have the standard deviation {spread:.3g}; write them in the unit of the source"
-        )
+    is_far = min(far / max(spread, each.std()) for far, each in zip(distances, predictions)) > MAX_DISTANCE
+    low, median, high = inputs.y.min(), np.nanmedian(inputs.labels), inputs.y.max()
+    if is_far or (np.nanstd(inputs.labels) < MIN_SPREAD * spread and not low <= median <= high):
+        fix = f"the source labels are from {low:.4g} to {high:.4g}; write them in the unit of the source"
+        raise InputError(f"target labels are on another scale than the predictions: the median is {median:.4g}; {fix}")
 
 
 def list_columns(encoder: Any, kinds: dict[str, str]) -> list[str]:

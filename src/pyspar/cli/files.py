@@ -100,9 +100,9 @@ class Table(NamedTuple):
         """Return a column as labels, NaN where missing. Bad cells raise an InputError."""
         kind, where = self.kind(name), describe_file(self.file.role, self.file.path, name)
         if kind != "empty" and (not is_number(kind) or kind == "date"):
-            first = next(word for word in self.words(name) if isinstance(word, str))
-            advice = "correct them, or use another column"
-            raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; {advice}")
+            words = [word for word in self.words(name) if isinstance(word, str)]
+            first = min(words, key=lambda word: word.strip("+-").replace(".", "", 1).isdigit())
+            raise InputError(f"{where}: labels must be numbers, got {first[:40]!r}; correct it, or use another column")
         values, bad = self.numbers(name, "truth" if kind == "truth" else "number")
         if bad:
             fix = "correct the labels, or pass --na TEXT if a text means missing"

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
+from pyspar.estimators.labels import check_model
 from pyspar.estimators.validation import accepts_nan, compare_columns, has_numbers, is_missing
 from pyspar.sources import kind_of, refuse_large
 from pyspar.text import list_some
@@ -185,10 +186,9 @@ def align(model: Any, *, source: Any, target: Any) -> AlignedRegressor:
     >>> bool(np.allclose(align(model, source=X, target=Z).predict(Z), X[:, 0]))
     True
     """
-    if isinstance(model, type) or not callable(getattr(model, "predict", None)):
-        raise TypeError(f"model must be a fitted regressor with predict, got {model!r}")
-    if isinstance(model, BaseEstimator):
-        check_is_fitted(model)
+    check_model(model)
+    if not hasattr(model, "predict"):
+        raise TypeError(f"model must have predict, got {type(model).__name__}; networks need pyspar.nn.align")
     return AlignedRegressor(model, ColumnAligner().fit(source).adapt(target))
 
 
@@ -220,7 +220,8 @@ def _map_column(column: Any, scale: float, shift: float) -> Any:
     """Return a column of a frame times a scale plus a shift. It is computed in float64, as for arrays."""
     eps, is_polars = measured_eps(column), hasattr(column, "cast")
     if eps > EPS64 or (not is_polars and column.dtype.kind == "O"):
-        mapped = (column.cast(float) if is_polars else column.astype(float)) * scale + shift
+        plain = column.cast(float) if is_polars else type(column)(_as_floats(column), column.index, name=column.name)
+        mapped = plain * scale + shift
         is_single = eps == np.finfo(np.float32).eps  # float16 may be too small for the values of the source
         return getattr(mapped, "cast" if is_polars else "astype")(column.dtype) if is_single else mapped
     return column * scale + shift

@@ -287,10 +287,10 @@ def weigh_known(prediction: Array, labels: Array, counts: Array) -> Array:
         known = is_known[:, k]
         if (total := float(counts[known].sum())) < MIN_LABELS or known.sum() < MIN_LABELS:
             fix = "pass more rows" if len(known) < MIN_LABELS else "label more rows (pyspar.rows_to_label chooses them)"
-            raise ValueError(
-                f"Found {known.sum()} sample(s) with a label while a minimum of {MIN_LABELS} is required; {fix}. With "
-                f"sample_weight they count as {total:.3g} rows; divide it by its mean if only its ratios matter"
-            )
+            if total < known.sum():
+                fix += f". With sample_weight they count as {total:.3g} rows; divide it by its mean for ratios only"
+            got = f"Found {known.sum()} sample(s) with a label"
+            raise ValueError(f"{got} while a minimum of {MIN_LABELS} is required; {fix}")
         weights[known, k] = weigh_labels((labels - prediction)[known, k], counts[known])
     return weights
 

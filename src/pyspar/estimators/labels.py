@@ -199,15 +199,18 @@ def read_predictions(model: Any, Z: Any, rows: int, outputs: int | None = None, 
 def _run_network(model: Any, Z: Any) -> Array:
     """Return the outputs of a torch module, which is left as it was."""
     torch = import_module("torch")
-    first = next(iter(model.parameters()), torch.zeros(()))
+    weight = next(iter(model.parameters()), torch.zeros(()))
     modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
         with torch.no_grad():
             rows = torch.as_tensor(np.asarray(Z))  # positions in an embedding remain integers
             is_cast = rows.is_floating_point() or not any(isinstance(part, torch.nn.Embedding) for part, _ in modes)
-            blocks = (b.to(first.device, first.dtype if is_cast else None) for b in rows.split(256))
-            return np.concatenate([model(block).cpu().double().numpy() for block in blocks])
+            blocks = (b.to(weight.device, weight.dtype if is_cast else None) for b in rows.split(256))
+            outputs = [(model(block), len(block)) for block in blocks]
+            if not isinstance(first := outputs[0][0], torch.Tensor):
+                raise TypeError(f"a network must return a tensor, got a {type(first).__name__}; wrap it in another one")
+            return np.concatenate([part.cpu().double().numpy().reshape(n, -1) for part, n in outputs])
     finally:
         for part, mode in modes:
             part.training = mode

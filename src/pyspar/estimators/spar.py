@@ -25,16 +25,14 @@ class SpARRegressor(AdaptableRegressor):
         Centre source and target at the source mean. The paper's experiments use False.
     noise : {"mle", "unbiased", "exact"}, default "mle"
         The estimate of the noise variance. "mle" is RSS / N, as in the paper. "unbiased" is RSS / (N - rank). "exact"
-        is the same with the quantile of F(1, N - rank) instead of chi-squared. ``alpha`` is then for every N the
-        probability of removing a direction whose true weight is zero (see ``pyspar.theory.level_with_mle``).
+        is the same with quantiles of F: ``alpha`` is then the probability of removing a true weight of zero.
 
     Attributes
     ----------
     coef_, intercept_, coef_source_, intercept_source_
         The current weights and those before adapting, shaped as in scikit-learn's ``LinearRegression``.
     sigma2_ : float or array of shape (K,)
-        The estimated variance of the label noise. It is zero if the residual does not exceed the rounding error of the
-        features at their precision, which for float16 and float32 can be larger than the noise.
+        The estimated variance of the label noise; zero if the residual is below the rounding error of the features.
     rank_, moments_ : the rank and the summary of the source; the rows are not stored
     adaptation_ : Adaptation, every number of the last ``adapt``
 
@@ -89,9 +87,8 @@ class BayesSpARRegressor(AdaptableRegressor):
         spreads over source and target. "source" is its spread over the source, for a relation that is known to be
         linear beyond the source. "equal" is one scale for features that share a unit, such as those of a network.
     alpha : float in [0, 1] or None, default None
-        None uses the posterior mean. A number keeps the weights only along target directions where they
-        differ from zero at this confidence, as in the paper. If singular values of the target are equal, as in a
-        balanced design, the result may then depend on the order of rows and columns.
+        None uses the posterior mean. A number keeps the weights only along target directions where they differ from
+        zero at this confidence, as in the paper. Equal singular values of the target leave its directions open.
     fit_intercept : as for :class:`SpARRegressor`
 
     Attributes

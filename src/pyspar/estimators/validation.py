@@ -20,7 +20,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from pyspar.core.moments import EPS64, ExtremeValues, Moments, column_names, measured_eps, refuse_masked
-from pyspar.core.regression import OLSFit
 from pyspar.errors import InputError, warn
 from pyspar.sources import kind_of, moments_of, refuse_dates
 from pyspar.text import list_some
@@ -68,8 +67,8 @@ def is_frame(rows: Any) -> bool:
 
 
 def has_numbers(column: Any) -> bool:
-    """Return whether a pandas column has the dtype object, and all of its known values are numbers or Decimals."""
-    known = [value for value in column if not is_missing(value)] if str(column.dtype) == "object" else []
+    """Return whether a pandas column has no numeric dtype, and all of its known values are numbers or Decimals."""
+    known = [v for v in column if not is_missing(v)] if str(column.dtype).startswith(("object", "decimal")) else []
     return bool(known) and all(isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in known)
 
 
@@ -249,11 +248,11 @@ def check_counts(moments: Moments, role: str, *, least: float = 0.0) -> None:
 def warn_of_fit(estimator: Any) -> None:
     """Warn if no rows are left for the noise, or if low precision makes features constant although they vary."""
     fit, source = estimator._fit, estimator.moments_
-    if isinstance(fit, OLSFit) and fit.degrees_of_freedom <= 0 and not fit.sigma.any():
+    if min(source.rows, source.weight) <= fit.x.rank + fit.centred and not np.any(fit.sigma):
         warn(
-            f"The source has {fit.weight:,.6g} rows for {fit.x.rank + fit.centred} weights: least squares fits it "
-            "exactly and the noise is estimated as zero, so adapt() removes no direction and predicted risks are zero. "
-            "Use more rows or fewer features."
+            f"The source has {min(source.rows, source.weight):,.6g} rows for {fit.x.rank + fit.centred} weights: they "
+            "fit it exactly and the noise is estimated as zero, so adapt() removes no direction and predicted risks "
+            "are zero. Use more rows or fewer features."
         )
     varying, rounding = np.sqrt(source.weight) * source.spread[: source.n_features], source.rounding()
     # Rounding errors of several columns add up: a direction may be dropped although each column exceeds its own.

@@ -29,8 +29,7 @@ from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
-MIN_TARGET_ROWS, MAX_GATE_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 250, 16
-LOADER_ROWS = 5_000  # of a source without a summary
+MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 5_000, 250, 16
 LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
@@ -133,11 +132,12 @@ class Network(FeatureReader):
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
         """Return the summary of the loader's rows; of a plain DataLoader, at most this number of them are read."""
-        sample = RowSample(MAX_SOURCE_ROWS, seed=self.generator.initial_seed())
+        batches, sample = 0, RowSample(MAX_SOURCE_ROWS, seed=self.generator.initial_seed())
         with collect_channels(find_layers(self.run.model)) as sums:
             for features in self.read(source, "source", rows=rows):
                 sample.add(features)
-        return make_summary(sample, self.layer, sums.joined())
+                batches += 1
+        return make_summary(sample, self.layer, sums.joined(batches))
 
     def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
         """Return the number of target rows outside the support, and the number of rows that were read."""
@@ -174,10 +174,12 @@ class Descent:
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate, fused=True)
         parts = summary.mean, summary.directions, summary.variances
         self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
-        self._weights = 1.0 + torch.linalg.vector_norm(net.layer.weight.detach().float() @ self._directions, dim=0)
+        slopes = (net.layer.weight.detach().float() @ self._directions).abs()
+        spreads = torch.cat([torch.ones_like(slopes), slopes]) * self._variances.sqrt()  # of features and predictions
+        self._weights = nn.functional.normalize(spreads, p=1.0, dim=1, eps=1e-30).mean(dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
-        """Return the symmetric divergence of target and source, with more weight on directions of the prediction."""
+        """Return the symmetric divergence of target and source: a mean with the weights of the directions."""
         with torch.autocast(features.device.type, enabled=False):
             scores, variances = (features - self._mean) @ self._directions, self._variances
             m2, s2 = scores.mean(dim=0).square(), scores.var(dim=0) + FLOOR * variances

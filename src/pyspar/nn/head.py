@@ -119,21 +119,18 @@ def adapt_head(
 
     Parameters
     ----------
-    model : torch.nn.Module
-        Its prediction must be the unmodified output of a ``torch.nn.Linear``. Models inside ``torch.compile``,
-        ``DataParallel`` or ``DistributedDataParallel`` are unwrapped.
+    model : torch.nn.Module whose prediction is the unmodified output of a ``torch.nn.Linear``
+        It is taken out of ``torch.compile``, ``DataParallel`` and ``DistributedDataParallel``.
     source_loader : iterable of labelled batches, or the ``source`` of an earlier result
         It is read once. Pass training rows to adapt a well-trained network. Pass held-out rows, several times as many
         as features, for a forecast or for a network that was trained too long.
-    target_loader : iterable of batches
-        Labels in it are ignored.
+    target_loader : iterable of batches; labels in it are ignored
     source_model : torch.nn.Module that reads the source rows: the trained one if ``model`` was aligned with the target
     target_labels : array of shape (m,) or (m, K), or mapping, optional
         Labels of some target rows in the order of ``target_loader``, NaN where unknown, or ``{row position: label}``,
         on the scale that the model predicts. The adapted head is then corrected as by :class:`pyspar.TargetCorrection`.
         ``target_loader`` must yield its rows in the same order each time.
-    output : int, optional
-        The output of the head that the labels belong to. Others, such as a log-variance, are unchanged.
+    output : int, optional; the output that the labels belong to. Others, such as a log-variance, are unchanged
     alpha : float in [0, 1], default 0.999
         The confidence at which a direction is corrected ("bayes") or kept ("spar").
     method : {"bayes", "spar", "ols"}, default "bayes"
@@ -146,8 +143,7 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
-    labels_scale : {"check", "ignore"}, default "check"
-        "check" refuses labels on another scale than the predictions, as those of an untrained head.
+    labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" does not
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     progress : bool; by default, a progress bar is shown on a terminal after two seconds

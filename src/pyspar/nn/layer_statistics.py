@@ -46,8 +46,9 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         self._layers, self._wanted = layers, dict[Any, Tensor]()
         if wanted is not None:
             parts = torch.from_numpy(wanted).split_with_sizes([layer.weight.numel() for layer in layers], 1)
-            self._wanted = dict(zip(layers, parts, strict=True))
+            self._wanted = {layer: part for layer, part in zip(layers, parts, strict=True) if part[1].any()}
         self._places: dict[Any, int | None] = {}  # the dimension of the channels
+        self._runs: dict[Any, int] = {}
 
     def add(self, layer: Any, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
         """Add the values of a batch; return the output with the statistics of the batch, or mean and spread of the
@@ -57,6 +58,7 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
             self._places[layer] = 1 if has_statistics(layer) else _find_channels(layer, args, kwargs, output)
         if (place := self._places[layer]) is None:
             return output
+        self._runs[layer] = self._runs.get(layer, 0) + 1
         x = next(iter((*args, *kwargs.values()))) if has_statistics(layer) else output
         by_row = isinstance(layer, nn.modules.instancenorm._InstanceNorm) and has_statistics(layer)
         values = x.detach().movedim(place, 0).flatten(1 + by_row).float()
@@ -79,12 +81,12 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         factor, offset = (part.view(shape).to(output) for part in self._change(layer, mean, variance))
         return output * factor + offset
 
-    def joined(self) -> NDArray[np.float32]:
-        """Return means and spreads of the outputs; of a layer that did not run, those of normalised values."""
+    def joined(self, batches: int) -> NDArray[np.float32]:
+        """Return means and spreads of the outputs; spreads of zero for a layer that does not run once per batch."""
         parts = [torch.zeros(2, 0)]
         for layer in self._layers:
-            other = 0.0, layer.bias.detach().float(), layer.weight.detach().float().square()
-            _, mean, variance = self.get(layer, other)
+            other = 0.0, layer.bias.detach().float(), torch.zeros_like(layer.bias, dtype=torch.float32)
+            _, mean, variance = self[layer] if self._runs.get(layer) == batches else other
             parts.append(torch.stack([mean, variance.sqrt()]).cpu())
         return torch.cat(parts, dim=1).numpy()
 
