@@ -44,25 +44,25 @@ def labels(rows):
     return rows @ TRUTH + 0.5 * torch.sin(2.0 * rows[:, 0])
 
 
-def make_network(kind, train=True):
+def make_network(kind):
     torch.manual_seed(1)
     body = [nn.Linear(6, 16), NORMS[kind](16), nn.ReLU(), nn.Linear(16, 16), NORMS[kind](16), nn.ReLU()]
-    model = nn.Sequential(*body, nn.Linear(16, 1))
-    if train:
-        X = make_rows(2000, 0)
-        y = labels(X)[:, None]
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-        for _ in range(10):
-            for part in torch.arange(len(X)).split(100):
-                optimizer.zero_grad()
-                nn.functional.mse_loss(model(X[part]), y[part]).backward()
-                optimizer.step()
+    return nn.Sequential(*body, nn.Linear(16, 1)).eval()
+
+
+def train(model, X, y):
+    optimizer = torch.optim.Adam(model.train().parameters(), lr=1e-2)
+    for _ in range(10):
+        for part in torch.arange(len(X)).split(100):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(X[part])[:, 0], y[part]).backward()
+            optimizer.step()
     return model.eval()
 
 
 @pytest.fixture(scope="module")
 def networks():
-    return {kind: make_network(kind) for kind in NORMS}
+    return {kind: train(make_network(kind), (X := make_rows(2000, 0)), labels(X)) for kind in NORMS}
 
 
 def rmse(model, rows, y):
@@ -93,6 +93,16 @@ def test_alignment_removes_a_part_of_the_error_without_labels(networks, kind):
     assert result.losses[-1] < result.losses[0]
     assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(model, TARGET, labels(ROWS))
     assert str(result).startswith("aligned: ")
+
+
+def test_noise_along_directions_of_little_variance_does_no_harm():
+    torch.manual_seed(0)
+    hidden, model = torch.randn(3000, 2), nn.Sequential(nn.Linear(32, 128), nn.BatchNorm1d(128), nn.ReLU())
+    rows, y = torch.tanh(hidden @ torch.randn(2, 32)) + 0.02 * torch.randn(3000, 32), hidden[:, 0]
+    model = train(model.append(nn.Linear(128, 1)), rows[:2000], y[:2000])
+    noisy = rows[2000:] + 0.3 * torch.randn(1000, 32)
+    result = align(model, rows[:2000], noisy)
+    assert rmse(result.model, noisy, y[2000:]) < 1.1 * rmse(model, noisy, y[2000:])
 
 
 @pytest.mark.parametrize("kind", NORMS)
@@ -479,7 +489,7 @@ def test_a_damaged_file_is_refused(networks, tmp_path, name):
 
 
 NO_NORM = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
-DETACHED, OTHER_OUTPUT = make_network("batch", train=False), make_network("batch", train=False)
+DETACHED, OTHER_OUTPUT = make_network("batch"), make_network("batch")
 DETACHED[5].register_forward_hook(lambda layer, inputs, output: output.detach())
 OTHER_OUTPUT.register_forward_hook(lambda layer, inputs, output: SimpleNamespace(y=output))
 

@@ -26,6 +26,7 @@ def test_error_messages(golden, mlp, make_network, problem):
 
     calls = {
         "cutoff out of range": lambda: adapt_head(mlp(), source, target, cutoff=1.0),
+        "a number as a source model": lambda: adapt_head(mlp(), source, target, source_model=3),
         "a data set for a loader": lambda: adapt_head(mlp(), source.dataset, target),
         "a tensor for a loader": lambda: adapt_head(mlp(), X, target),
         "an empty loader": lambda: adapt_head(mlp(), [], target),

@@ -89,11 +89,6 @@ def test_the_given_model_with_its_statistics_flags_and_gradients_is_not_changed(
     assert adapted.model.body[0].weight.requires_grad
 
 
-def test_a_source_model_that_is_no_network_is_refused(model, problem):
-    with pytest.raises(TypeError, match=r"source_model must be a torch\.nn\.Module, got int"):
-        adapt_head(model, [(problem.X, problem.y)], [problem.Z], source_model=3)
-
-
 def test_dropout_is_off_and_no_random_numbers_are_drawn(model, problem):
     batches = [(problem.X, problem.y)], [problem.Z]
     torch.manual_seed(3)
