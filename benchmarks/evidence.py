@@ -177,7 +177,7 @@ def write_networks() -> str:
         f"trained network. The first two rows are networks for {networks['set'].nunique()} data sets, the others for "
         f"{helps['set'].nunique()} (`python -m benchmarks.when_spar_helps`). A refit can gain more if a network was "
         "trained too long and the source rows were held out. All results but those of 25 sets of `test` were known "
-        "when the present rule was chosen."
+        "when the method was chosen."
     )
     return f"{wrap(text)}\n{markdown_table(header, rows)}"
 

@@ -88,7 +88,7 @@ def _print_version(wanted: bool) -> None:
 def main(
     version: _option(bool, "Show the version.", "--version", is_eager=True, callback=_print_version) = False,
 ) -> None:
-    """Adapt a regression to a table of unlabelled rows: the Spectral Adapted Regressor."""
+    """Fit on one table and predict another: adapt to it, forecast the error, and correct with a few labels."""
 
 
 @app.command(

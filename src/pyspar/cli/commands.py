@@ -130,7 +130,7 @@ def label(request: Request, *, rows: int, output: Path | None) -> Result:
             files.write_label_rows(part, inputs.target_cells, inputs.label, chosen, choice.reasons)
     key, cells = request.identity, Table(inputs.target, inputs.target_cells)
     names = [f"row {row}" for row in chosen] if key is None else [f"{key} {word}" for word in cells.words(key)[chosen]]
-    wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} (rows count from 0)"
+    wrote = "nothing; use -o to_label.csv to write these rows" if output is None else f"{output} ('row' counts from 0)"
     label_rows = [{"row": row, "name": name, "reason": why} for row, name, why in zip(chosen, names, choice.reasons)]
     next_step = f"fill in {inputs.label!r}, and run spar adapt with the same options and --labels {output}"
     return {

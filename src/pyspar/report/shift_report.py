@@ -314,7 +314,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     ),
     "categories": lambda new: "; ".join(f"{name} {list_some(values, 3)}" for name, values in list(new.items())[:3]),
 }
-CHANGED = " The relation has changed with probability {}."
+CHANGED = " The relation has changed with probability {} (67 % before any label)."
 MATCHED = ", but the rows are matched: their means agree better than those of random samples"
 PHRASES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "expected": lambda n: _expect(n["rmse"], n["interval95"]),
