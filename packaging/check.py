@@ -134,11 +134,8 @@ def check_sdist(python: str, sdist: Path, folder: Path) -> None:
         (folder / name).write_text(run(here, "-c", ROWS.format(seed=seed, scale=scale)))
     arguments = ("adapt", "source.csv", "target.csv", "--label", "price", "-o", "p.csv", "--json")
     result = json.loads(run(here.parent / "spar", *arguments, cwd=folder))
-    header, *rows = (folder / "p.csv").read_text().splitlines()
-    expect(
-        header.replace('"', "") == "row,prediction,low,high" and len(rows) == 60,
-        f"predictions: {header!r}, {len(rows)} rows",
-    )
+    header, *rows = (folder / "p.csv").read_text().replace('"', "").splitlines()
+    expect(header == "row,prediction,low,high" and len(rows) == 60, f"predictions: {header!r} and {len(rows)} rows")
     expect(result["data"]["target_rows"] == 60, f"spar adapt --json: {result['data']}")
     say(f"{python}: the source distribution with [cli] adapts two CSV files")
 
