@@ -26,7 +26,7 @@ _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(inf|Inf|infinity)$"
 _LIKE_NUMBER = r"^[-+(]?\s?\p{Sc}?\s?[-+]?(\d{1,3}([.,' \x{a0}]\d{3})+|\d+)?([.,]\d*)?([eE][-+]?\d+)?\s?(%|\p{Sc})?\)?$"
 """Numbers in any notation. A column with mostly such cells is numeric, and those with signs or separators are bad."""
 _DATE = r"^(\d{4}-\d{1,2}-\d{1,2}|(?:1[89]|2[01])\d\d-\d\d|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}\.\d{1,2}\.\d{4})((?:[ T].*)?)$"
-"""Dates as YYYY-MM-DD, YYYY/MM/DD or DD.MM.YYYY, with a time or without. 03/04/2021 is ambiguous and not read."""
+"""Dates as YYYY-MM-DD, YYYY-MM, YYYY/MM/DD or DD.MM.YYYY, with or without a time. 03/04/2021 is not read."""
 
 
 class ReadOptions(NamedTuple):

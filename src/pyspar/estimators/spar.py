@@ -88,7 +88,7 @@ class BayesSpARRegressor(AdaptableRegressor):
         linear beyond the source. "equal" is one scale for features that share a unit, such as those of a network.
     alpha : float in [0, 1] or None, default None
         None uses the posterior mean. A number keeps the weights only along target directions where they differ from
-        zero at this confidence, as in the paper. Equal singular values of the target leave its directions open.
+        zero at this confidence, as in the paper. Directions with equal singular values in the target are not unique.
     fit_intercept : as for :class:`SpARRegressor`
 
     Attributes

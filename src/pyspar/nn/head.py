@@ -115,7 +115,7 @@ def adapt_head(
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
     By default the trained head is corrected along those directions of the target's features where the source labels
-    show that it is wrong. If there is none, the returned model equals the given one, which is never changed.
+    show that it is wrong; without such a direction, the weights stay as they are. The given model is never changed.
 
     Parameters
     ----------

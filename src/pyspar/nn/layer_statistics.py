@@ -129,7 +129,7 @@ def collect_channels(
 
 @torch.no_grad()
 def _find_channels(layer: Any, args: Any, kwargs: dict[str, Any], output: Any) -> int | None:
-    """Return the dimension of an output along which the offsets are added; None if there is none."""
+    """Return the dimension of an output along which the offsets are added, or None."""
     if not isinstance(output, Tensor):
         return None
     before = layer.bias.clone()

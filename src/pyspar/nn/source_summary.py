@@ -87,7 +87,7 @@ class SourceSummary:
 
 
 def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
-    """Return the summary of a sample of features."""
+    """Return the summary of a sample of features. Subnormal numbers, which are slow, become zero."""
     if sample.rows < MIN_SOURCE_ROWS:
         raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {sample.rows}; pass training rows")
     features, _ = sample.select()
@@ -105,7 +105,7 @@ def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32
     distances = relative_distance(held_out, support, scales).sort().values
     parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach()
     arrays: Any = [*(torch.hardshrink(part.cpu().float(), 1e-30).numpy() for part in parts), outputs]
-    return SourceSummary(*arrays)  # subnormal numbers would be slow
+    return SourceSummary(*arrays)
 
 
 def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
