@@ -7,7 +7,7 @@ from pyspar import Moments, SpARRegressor
 
 torch = pytest.importorskip("torch", reason="needs: pip install 'pyspar[torch]'")
 
-from pyspar.sources.torch import eigen_on, moments_of_loader, moments_of_tensors, moments_on_device  # noqa: E402
+from pyspar.sources.torch import eigen_on, moments_of_loader, moments_of_torch, moments_on_device  # noqa: E402
 
 
 def test_tensors_give_the_fit_of_arrays(problem, in_memory, assert_same):
@@ -33,14 +33,14 @@ def test_narrow_tensors_are_summed_in_float64_and_keep_their_precision(problem):
     of_arrays = SpARRegressor().fit(X, problem.y).adapt(problem.Z.astype(np.float32))
     np.testing.assert_allclose(of_tensors.coef_, of_arrays.coef_, rtol=1e-9, atol=1e-11)
     np.testing.assert_array_equal(of_tensors.moments_.eps, of_arrays.moments_.eps)
-    half = moments_of_tensors(torch.tensor(problem.X).bfloat16())
+    half = moments_of_torch(torch.tensor(problem.X).bfloat16())
     assert (half.eps == torch.finfo(torch.bfloat16).eps).all()
 
 
 def test_more_features_than_one_tile_are_supported(problem):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 700)).astype(np.float32)
-    moments, exact = moments_of_tensors(torch.tensor(X)), X.astype(float)
+    moments, exact = moments_of_torch(torch.tensor(X)), X.astype(float)
     np.testing.assert_allclose(moments.root[:, 1:].T @ moments.root[:, 1:], exact.T @ exact, rtol=1e-9, atol=1e-8)
 
 
@@ -48,7 +48,7 @@ def test_more_features_than_one_tile_are_supported(problem):
 def test_float64_tensors_have_the_accuracy_of_qr(decades):
     rng = np.random.default_rng(decades)
     X = rng.normal(size=(500, 6)) @ np.diag(np.logspace(0, -decades, 6)) @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    singular_values = np.linalg.svd(moments_of_tensors(torch.tensor(X)).root_about(None), compute_uv=False)[:6]
+    singular_values = np.linalg.svd(moments_of_torch(torch.tensor(X)).root_about(None), compute_uv=False)[:6]
     np.testing.assert_allclose(
         singular_values, np.linalg.svd(X - X.mean(axis=0), compute_uv=False), rtol=1e-4 * 10.0 ** (decades - 12) + 1e-10
     )
@@ -59,7 +59,7 @@ def test_no_more_rows_than_columns_give_a_root_with_as_few_rows(weighted):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 300)).astype(np.float32), rng.normal(size=40)
     w = rng.random(40) if weighted else None
-    whole = moments_of_tensors(torch.tensor(X), torch.tensor(y), None if w is None else torch.tensor(w))
+    whole = moments_of_torch(torch.tensor(X), torch.tensor(y), None if w is None else torch.tensor(w))
     # Batches that reuse one tensor.
     buffer = torch.empty(8, 300)
     batches = (

@@ -439,9 +439,9 @@ class ExtremeValues(ValueError):
 
 def refuse_extremes(moments: Moments) -> None:
     """Raise ExtremeValues for columns whose values are too large or too small to compute with (``VALUE_RANGE``)."""
-    low, high = VALUE_RANGE
-    sizes = np.abs(moments.root[:, 1:]).max(axis=0) / np.sqrt(moments.weight)  # squares would overflow or underflow
-    extreme = np.flatnonzero((sizes > 0.0) & ((sizes < low) | (sizes > high)))
+    largest = np.maximum(moments.root.max(axis=0), -moments.root.min(axis=0))[1:]  # squares could overflow
+    sizes = largest / np.sqrt(moments.weight)
+    extreme = np.flatnonzero((sizes > 0.0) & ((sizes < VALUE_RANGE[0]) | (sizes > VALUE_RANGE[1])))
     if extreme.size:
         column = int(extreme[0])
         raise ExtremeValues((column, moments.n_features, float(sizes[column])), moments.names)

@@ -215,8 +215,8 @@ def noise_gain(x: Spectrum, directions: Matrix) -> Vector:
     """
     if x.rank == 0:
         return np.zeros(directions.shape[1])
-    overlap = np.square(x.V.T @ directions)
-    gain, length = np.sqrt(np.vstack([np.square(x.lam[-1] / x.lam), np.square(x.lam / x.lam[0])]) @ overlap)
+    overlap, scales = x.V.T @ directions, np.square([x.lam[-1] / x.lam, x.lam / x.lam[0]])
+    gain, length = np.sqrt(scales @ np.square(overlap, out=overlap))
     # Per column, like the rank: a small column next to a huge one is not rounding of the huge one.
     rounding = np.abs(directions).T @ np.broadcast_to(x.rounding / x.lam[0], len(directions))
     return np.where(length <= np.maximum(rounding, 4.0 * EPS64), 0.0, gain / x.lam[-1])

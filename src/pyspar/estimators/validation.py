@@ -256,9 +256,9 @@ def warn_of_fit(estimator: Any) -> None:
         )
     varying, rounding = np.sqrt(source.weight) * source.spread[: source.n_features], source.rounding()
     # Rounding errors of several columns add up: a direction may be dropped although each column exceeds its own.
-    is_rounding = varying <= np.sqrt(len(varying)) * rounding
-    is_dropped = np.square(fit.x.V).sum(axis=1) < 0.99
-    lost = np.flatnonzero(is_rounding & is_dropped & (varying > rounding * EPS64 / source.eps))
+    is_rounding = (varying <= np.sqrt(len(varying)) * rounding) & (varying > rounding * EPS64 / source.eps)
+    lost = np.flatnonzero(is_rounding)
+    lost = lost[np.square(fit.x.V[lost]).sum(axis=1) < 0.99]
     if fit.centred and lost.size:
         names = getattr(estimator, "feature_names_in_", None)
         columns = list_some(f"column {i}" if names is None else names[i] for i in lost.tolist())

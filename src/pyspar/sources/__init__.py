@@ -68,8 +68,7 @@ def moments_of(data: Any, Y: Any = None, sample_weight: Any = None, *, labelled:
         is_torch = start and kind_of(features_of_batch(start[0])) == "torch"
         name = "torch.moments_of_loader" if is_torch else "stream.moments_of_batches"
         return _find(name)(chain(start, stream), labelled=labelled)  # type: ignore[no-any-return]
-    name = {"sparse": "moments_of_sparse", "dask": "moments_of_dask", "torch": "moments_of_tensors"}[kind]
-    return _find(f"{kind}.{name}")(data, Y, sample_weight)  # type: ignore[no-any-return]
+    return _find(f"{kind}.moments_of_{kind}")(data, Y, sample_weight)  # type: ignore[no-any-return]
 
 
 def _find(name: str) -> Any:

@@ -20,8 +20,7 @@ def moments_of_sparse(X: Any, Y: Any = None, sample_weight: Any = None) -> Momen
     and directions that it does not resolve are measured again by a sparse product with these directions.
     """
     rows, Y, weight = check_rows(sp.csr_array(X), None if Y is None else np.asarray(Y, dtype=np.float64), sample_weight)
-    (n, d), eps = rows.shape, np.full(rows.shape[1], measured_eps(rows))
-    rows = rows.astype(np.float64)
+    (n, d), eps, rows = rows.shape, np.full(rows.shape[1], measured_eps(rows)), rows.astype(np.float64)
     for name, values in (("X", rows.data), ("y", Y)):
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, but contains NaN or infinity; impute or drop these rows first")

@@ -15,9 +15,7 @@ import scipy.sparse as sp
 
 from pyspar.core.moments import ExtremeValues, Moments, WeightlessRows, column_names, measured_eps, refuse_masked
 from pyspar.sources import features_of_batch, refuse_dates
-from pyspar.sources.sparse import moments_of_sparse
-
-MAX_BLOCK_BYTES = 64_000_000
+from pyspar.sources.sparse import BLOCK_BYTES, moments_of_sparse
 
 
 def moments_of_batches(batches: Iterable[Any], *, labelled: bool) -> Moments:
@@ -88,7 +86,7 @@ def _join_batches(batches: Iterable[Any], labelled: bool) -> Iterator[tuple[tupl
         yield names, eps, block
 
 
-def rows_per_block(columns: int, max_bytes: int = MAX_BLOCK_BYTES) -> int:
+def rows_per_block(columns: int, max_bytes: int = BLOCK_BYTES) -> int:
     """Return the number of rows for which merging a block costs little compared with its product, within memory."""
     return int(max(2 * columns, min(50 * columns, max_bytes // (8 * columns))))
 

@@ -11,12 +11,14 @@ from torch import Tensor
 
 from pyspar.core.moments import EPS64, Matrix, Moments, Vector, WeightlessRows, check_weights, root_of_product
 from pyspar.core.spectrum import Eigen
-from pyspar.sources.stream import MAX_BLOCK_BYTES, rows_per_block, unpack_batch
+from pyspar.sources.sparse import BLOCK_BYTES
+from pyspar.sources.stream import rows_per_block, unpack_batch
 
 _GPU_BLOCK_BYTES = 512_000_000
+_STRIP = 256  # columns that are multiplied at a time, so that a product takes about half the operations
 
 
-def moments_of_tensors(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
+def moments_of_torch(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
     """Return the moments of a tensor, computed on its device."""
     sums = TensorSums()
     sums.add(X, Y, sample_weight)
@@ -57,7 +59,7 @@ class TensorSums:
             return
         self.rows += len(X)
         self.weight += float(len(X) if w is None else w.sum())
-        limit = rows_per_block(1 + self.d + self.k, _GPU_BLOCK_BYTES if X.is_cuda else MAX_BLOCK_BYTES)
+        limit = rows_per_block(1 + self.d + self.k, _GPU_BLOCK_BYTES if X.is_cuda else BLOCK_BYTES)
         if sum(len(held[0]) for held in self._held) + len(X) >= limit:
             self._held.append((X, Y, w))
             self._add_held()
@@ -104,9 +106,11 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
         size = rows_per_block(d, _GPU_BLOCK_BYTES)
         for part in (slice(start, start + size) for start in range(0, len(X), size)):
             border, features = _less_shift(X[part], Y[part], None if w is None else w[part], shift)
-            XX.addmm_(features.T, features)
+            for at in range(0, d, _STRIP):  # only the upper triangle
+                XX[at : at + _STRIP, at:].addmm_(features[:, at : at + _STRIP].T, features[:, at:])
             product[border_columns, 1 : d + 1] += border.T @ features
             product[np.ix_(border_columns, border_columns)] += border.T @ border
+        XX.copy_(XX.triu() + XX.triu(1).T)
         product[1 : d + 1, border_columns] = product[border_columns, 1 : d + 1].T
         root = _cholesky_root(product, shift)
     if not bool(root.isfinite().all()):
