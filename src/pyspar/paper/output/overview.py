@@ -45,8 +45,8 @@ def make_overview(results: Path) -> Sheet:
 def describe_records(records: list[Record]) -> str:
     """Return the number of seeds and the kind of machine of records."""
     gpus = {record.machine["gpu"].split()[-1] for record in records if "gpu" in record.machine}
-    seeds = {task: {r.seed for r in records if r.task == task} for task in {r.task for r in records}}
-    n = " or ".join(map(str, sorted({len(of_task) for of_task in seeds.values()})))
+    cells = [(task, method) for task, method, _ in group_values(records, "task", "method", "seed")]
+    n = " or ".join(map(str, sorted({cells.count(cell) for cell in cells})))
     return f"{n} seed{'s' * (n != '1')}, {', '.join(sorted(gpus)) or 'CPU'}"
 
 

@@ -70,12 +70,12 @@ both squared standard errors. Further rows and gains seed by seed are in the fil
 PROTOCOL = """
 ## Rows of a former protocol
 
-The networks of both suites of chairs were not trained again after the protocol was corrected. Their chairs are not
-those of the paper either, so their numbers are only in the records.
+DANN of `chair-angles` and all networks of `chair-angles-pretrained` were not trained again after the protocol was
+corrected. Their chairs had textures. The chairs are not those of the paper, so their numbers are only in the records.
 
 - DANN alternated whole epochs of model and critic, so the models were trained for half as long.
 - C-Mixup mixed inputs with partners from the batch, not from the whole set.
-- The chair network of `chair-angles` had the stem of ImageNet, and the chairs had textures.
+- The chair network of `chair-angles` had the stem of ImageNet.
 """
 
 
