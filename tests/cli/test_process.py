@@ -131,6 +131,9 @@ def test_files_are_complete_if_the_output_is_closed_or_full(files, source, targe
     assert done.returncode in codes
     assert done.stderr == message
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m pyspar --help {end}"], capture_output=True)
+    assert done.returncode in (*codes, 1)  # click returns 1 for a closed pipe
+    assert done.stderr == message.replace(b"; the files are complete", b"")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in UTF-8")
