@@ -191,10 +191,6 @@ class Moments:
         """Return the bound on the rounding error of each feature's column as it was measured."""
         return np.asarray(ROUNDING_SLACK * self.eps * self.column_lengths()[: self.n_features])
 
-    def spread_about(self, origin: Vector) -> Vector:
-        """Return the root mean square of each feature about an origin."""
-        return np.asarray(column_norms(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
-
 
 def column_norms(columns: Matrix) -> Vector:
     """Return the norm of each column.

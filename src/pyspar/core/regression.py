@@ -93,10 +93,18 @@ def units_of_features(
     return np.where(spread > 0.0, unit, other if unseen else 0.0)
 
 
+def make_prior(
+    source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
+) -> Prior:
+    """Return the prior about zero with the features' scales; see :func:`units_of_features`."""
+    units = units_of_features(source, target_spread, scale, fit_intercept=fit_intercept, unseen=unseen)
+    return Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
+
+
 def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
     """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
-    mean = source.mean[: target.n_features]
-    return target.spread_about(mean if centred else np.zeros_like(mean))
+    features = target.without_outputs().root_about(source.mean[: target.n_features] * centred)
+    return np.asarray(column_norms(features) / np.sqrt(target.weight))
 
 
 def inverse(units: Vector) -> Vector:

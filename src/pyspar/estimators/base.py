@@ -18,15 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast, expected_square, row_scale, source_square
 from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, column_names, refuse_extremes
-from pyspar.core.regression import (
-    Fit,
-    Prior,
-    PriorScale,
-    RidgePosterior,
-    fit_ridge,
-    spread_about_source,
-    units_of_features,
-)
+from pyspar.core.regression import Fit, PriorScale, RidgePosterior, fit_ridge, make_prior, spread_about_source
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
 from pyspar.estimators import validation
@@ -279,14 +271,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         new = copy.copy(self)
         new._replace(ADAPTATION_ATTRIBUTES, self._describe(self._fit, self._fit.w_hat, self._y_ndim))
         return new
-
-
-def make_prior(
-    source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
-) -> Prior:
-    """Return the prior about zero with the features' scales; see :func:`units_of_features`."""
-    units = units_of_features(source, target_spread, scale, fit_intercept=fit_intercept, unseen=unseen)
-    return Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
 
 
 def per_output(values: Vector, y_ndim: int) -> Any:
