@@ -130,6 +130,18 @@ def test_the_error_for_other_columns_names_them(shift, fitted, frame):
         fitted.adapt(target("bacde"))
 
 
+def test_integer_names_in_another_order_are_refused_and_others_are_not_compared(shift):
+    """scikit-learn neither records nor compares names that are not text."""
+    X, Z = pd.DataFrame(shift.X), pd.DataFrame(shift.Z)
+    est = SpARRegressor().fit(X, shift.y).partial_fit(X, shift.y)
+    for call in (est.adapt, est.predict, est.predict_interval, est.expected_rmse, lambda Z: est.partial_fit(Z, Z[0])):
+        with pytest.raises(InputError, match=r"different order; use '0', '1', '2', '3', '4'"):
+            call(Z[[1, 0, 2, 3, 4]])
+    for rows in (shift.Z, Z.set_axis(range(5, 10), axis=1)):
+        np.testing.assert_allclose(est.predict(rows), est.predict(Z))
+    assert not hasattr(est, "feature_names_in_")
+
+
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, np.nan, np.inf, -np.inf, "a", "0.5", None, [0.5], 1j])
 def test_fit_and_adapt_reject_an_alpha_outside_zero_to_one(shift, alpha):
     with pytest.raises(ValueError, match="alpha"):

@@ -469,9 +469,11 @@ def _eps_of(dtype: Any) -> float:
     return EPS64
 
 
-def column_names(X: Any) -> tuple[str, ...]:
-    """Return the column names of a data frame, or an empty tuple if they are not all strings."""
+def column_names(X: Any, *, integers: bool = False) -> tuple[Any, ...]:
+    """Return the column names of a data frame if they are all strings, or all integers; otherwise an empty tuple."""
     names = tuple(getattr(X, "columns", ()))
+    if integers and all(isinstance(name, int) for name in names):
+        return names
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
 

@@ -82,6 +82,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         # The weights of least squares do not depend on the noise, but forecasts do.
         validation.check_counts(source.moments, "source", least=2.0 if hasattr(self, "prior_scale") else 0.0)
         self._learn(source, group_rmse, eigen_on_device_of(X))
+        self._column_order = column_names(X, integers=True)
         validation.warn_of_fit(self)
         return self
 
@@ -101,6 +102,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
                 raise
             return self
         self._learn(source if first else source.added_to(self), None, eigen_on_device_of(X))
+        self._column_order = column_names(X, integers=True) if first else self._column_order
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
@@ -129,7 +131,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         if kind_of(X) in ("dask", "torch"):
             refuse_dates("X", X)
-            validation.check_columns(self, column_names(X), X.shape[1] if X.ndim == 2 else 0, role="X")
+            validation.check_columns(self, column_names(X, integers=True), X.shape[1] if X.ndim == 2 else 0, role="X")
             return linear_prediction(X, self.coef_, self.intercept_)
         return validation.check_rows(self, X) @ self.coef_.T + self.intercept_
 
