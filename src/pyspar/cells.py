@@ -78,7 +78,9 @@ def describe_rows(rows: Sequence[int], path: Path) -> str:
 
 
 def suggest_column(name: str, names: Sequence[str]) -> str:
-    """Return the fix for a column that does not exist: similar names, or all names."""
+    """Return the fix for a column that does not exist: another separator, similar names, or all names."""
+    if joined := [other for other in names if name in re.split(r"[\s\"']*[,;|\t][\s\"']*", other.strip("\"' "))]:
+        return f"the separator may be wrong: {list_some(joined[:1])} is one column; pass the right one with --sep"
     return suggest_name(name, names) or f"the columns are {list_some(names, 12)}"
 
 

@@ -198,6 +198,10 @@ def test_the_options_of_text_files(tmp_path):
     with pytest.raises(InputError, match="--decimal ,"):
         convert(read(path, na=("gone",)), {"a": "number"})
     assert read(path, sep="x").names == ["a;b"]
+    path.write_text('"a";"size, net";"b"\n1;2;3\n')  # the comma is taken as the separator
+    for sep in ("x", None):
+        with pytest.raises(InputError, match=r"no label column 'b'; the separator may be wrong: .* --sep"):
+            load_inputs(Request(path, path, "b", options=ReadOptions(sep=sep)))
 
 
 def test_a_folder_of_parquet_files_is_a_table(tmp_path):
