@@ -103,6 +103,15 @@ def test_a_stream_gives_the_numbers_of_memory(done, files, source, target, tmp_p
     np.testing.assert_allclose(pd.read_csv(tmp_path / "c.csv")["prediction"], b["prediction"], rtol=1e-9)
 
 
+def test_text_in_the_label_column_of_a_target_is_ignored_with_a_note(done, files, source, target, tmp_path):
+    paths = files(source[NUMBERS], target[NUMBERS].assign(price="not yet"))
+    for arguments in ((), ("--stream",), ("--stream", "-o", tmp_path / "p.csv")):
+        result = json.loads(done("adapt", *paths, "--label", "price", *arguments, "--json"))
+        assert result["measured"] is None
+        assert any("'price' is not numeric" in note for note in result["notes"])
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 80
+
+
 def test_the_result_names_every_column_that_is_imputed_ignored_or_unseen(done, files, source, target):
     source = source.assign(note=[f"text {row}" for row in range(120)], same=3, empty=None)
     source.loc[[1, 2], "area"] = None

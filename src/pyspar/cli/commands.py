@@ -70,6 +70,8 @@ def adapt(
     fields = ("rmse", "interval80", "interval95", "source_rmse")
     expected = {"before": before} | {name: getattr(after, name, None) for name in fields}
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
+    if inputs.is_streamed and label and files.has_text(next(files.read_batches(inputs.target, [label])), label, notes):
+        label = None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
     batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
