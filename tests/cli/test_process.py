@@ -312,6 +312,8 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(None, lambda table: table.drop(columns="price"), "--use-target-labels")
     run(None, put(17, "garden", np.inf), "--stream")
     run(None, None, "--stream", "--assume", "measurement")
+    run(None, None, "--stream", "--groups", "town")
+    run(put([3, 10], "town", None), None, "--groups", "town")
     run(None, None, "--stream", label="town")
     run(put(17, "price", None), None, "--stream")
     golden("cli-refusals", "\n".join(texts))

@@ -1,14 +1,30 @@
 """Invalid input raises an error that names the cause, and leaves a fitted estimator unchanged."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import FunctionTransformer
 
-from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning
+from pyspar import (
+    BayesSpARRegressor,
+    InputError,
+    Moments,
+    SpARRegressor,
+    SparWarning,
+    TargetCorrection,
+    adapt_pipeline,
+    inspect,
+    rows_to_label,
+    save,
+    theory,
+)
+from pyspar.core.spectrum import Spectrum
 
 NAMES = list("abcde")
 
@@ -200,7 +216,13 @@ def test_every_method_rejects_text_and_dates_with_the_same_error(call):
 def test_the_error_messages_read_as_recorded(shift, golden):
     frame, other = pd.DataFrame(shift.X, columns=NAMES), pd.DataFrame(shift.Z, columns=list("abxye"))
     est = SpARRegressor().fit(frame, shift.y)
-    ones = np.ones(300)
+    ones, source, twice = np.ones(300), (shift.X, shift.y), np.c_[shift.y, shift.y]
+    search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, refit=False).fit(shift.X, shift.y)
+    x, terms = Spectrum.of(shift.X), theory.Terms(*np.ones((3, 2, 1)))
+
+    def correct_features(function):
+        return TargetCorrection(est, FunctionTransformer(function)).fit(frame, dict.fromkeys(range(5), 1.0))
+
     calls = [
         lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
         lambda: est.fit(spoilt(shift.X, np.nan), shift.y),
@@ -219,6 +241,26 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.predict_interval(frame, level=1.0),
         lambda: SpARRegressor().fit(shift.X, shift.y).predict_interval(csr_matrix(shift.Z)),
         lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
+        lambda: Moments.of(frame) + Moments.of(frame[NAMES[::-1]]),
+        lambda: est.fit(Moments.of(frame, shift.y), shift.y),
+        lambda: est.fit(Moments.of(shift.X[:1], shift.y[:1])),
+        lambda: est.expected_rmse(),
+        lambda: adapt_pipeline(search, shift.Z),
+        lambda: rows_to_label(est, 3.0),
+        lambda: TargetCorrection(est).fit(frame, {0: 1.0, 1: [1.0, 2.0]}),
+        lambda: correct_features(lambda rows: rows[:5]),
+        lambda: correct_features(lambda rows: rows * np.nan),
+        lambda: inspect(SimpleNamespace(named_modules=0), shift.Z),
+        lambda: inspect(SimpleNamespace(expected_rmse=0), shift.Z),
+        lambda: inspect(SpARRegressor().fit(shift.X, twice), shift.Z, source=source),
+        lambda: inspect(est, frame, source=(frame[:9], shift.y[:9])),
+        lambda: save(Moments.of(frame.set_axis(list("aabcd"), axis=1)), "moments.npz"),
+        lambda: theory.variance_terms(x, x, -1.0),
+        lambda: theory.projected_risk(x, x, 1.0, np.ones(5), np.ones(4)),
+        lambda: theory.inclusion_probability(-1.0, 1.0, 0.9),
+        lambda: theory.inclusion_probability(1.0, 1.0, 0.9, degrees=0),
+        lambda: theory.level_with_mle(0.9, 5, 5),
+        lambda: theory.top_k_rule(terms, k=-1),
     ]
     messages = []
     for call in calls:

@@ -101,6 +101,7 @@ def test_a_workbook_has_errors_empty_rows_and_charts(tmp_path):
     for row in (["id", "a", "when", None], ["007", 1.5, datetime(2024, 1, 31), None], [], ["8", "#DIV/0!", None, None],
                 [123456789012345, 2, datetime(2024, 2, 1, 12), None], [], []):  # fmt: skip
         book.active.append(row)
+    book.active.cell(9, 1).number_format = "0.00"  # an empty cell
     book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.LineChart())
     book.save(tmp_path / "t.xlsx")
     table = read(tmp_path / "t.xlsx")
@@ -132,6 +133,7 @@ FAULTS = {
     "empty.csv": (b"", "the file is empty"),
     "blank.csv": (b"\n\n", "the file is empty"),
     "header.csv": (b"a,y\n", "header and no rows"),
+    "lines.csv": (b'"a\nb",y\n', "header and no rows"),
     "short.csv": (b"a,y\n1,2\n3\n", r"record 3 must have 2 fields .*got 1"),
     "long.csv": (b"a,y\n1,2,3\n", r"record 2 must have 2 fields .*got 3"),
     "name.csv": (b"a" * 200_000 + b",y\n1,2\n", "a column name has over 131,072 characters"),
@@ -166,9 +168,10 @@ def test_arrays_and_parquet_without_rows_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[object()]]), allow_pickle=True)
     with pytest.raises(InputError, match="cannot be read"):
         open_rows(tmp_path / "x.npy")
-    pd.DataFrame({"a": [1.0]})[:0].to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="no rows"):
-        open_rows(tmp_path / "x.parquet")
+    for ending, words in (("parquet", "no rows"), ("xlsx", "must have a header and rows")):
+        WRITERS[ending](pd.DataFrame({"a": [1.0]})[:0], tmp_path / f"x.{ending}")
+        with pytest.raises(InputError, match=words):
+            open_rows(tmp_path / f"x.{ending}")
 
 
 def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(tmp_path):

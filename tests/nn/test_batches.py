@@ -53,12 +53,17 @@ def test_a_batch_of_a_common_form_is_read(mlp, problem, expected, pack):
 
 def test_names_are_matched_to_the_parameters_of_forward(problem):
     mask = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
-    source = [{"x": problem.X, "mask": mask, "y": problem.y, "id": problem.y}]
-    target = [{"x": problem.Z, "mask": mask}]
-    model = MaskedModel()
-    masked = adapt_head(model, source, target)
-    plain = adapt_head(model, [(problem.X * mask, problem.y)], [problem.Z * mask])
-    torch.testing.assert_close(masked.model.fc.weight, plain.model.fc.weight)
+    X, y, Z, model = problem.X, problem.y, problem.Z, MaskedModel()
+    plain = adapt_head(model, [(X * mask, y)], [Z * mask])
+    functions = {"inputs": lambda batch: {"mask": mask, "values": batch[0]}, "labels": lambda batch: batch[1]}
+    for source, target, options in (
+        ({"x": X, "mask": mask, "y": y, "id": y}, {"x": Z, "mask": mask}, {}),
+        ({"values": X, "mask": mask, "y": y}, {"values": Z, "mask": mask}, {}),
+        ({"values": X * mask, "mask": None, "y": y}, {"values": Z * mask, "mask": None}, {}),
+        ((X, y, "unused"), (Z,), functions),
+    ):
+        masked = adapt_head(model, [source], [target], **options)
+        torch.testing.assert_close(masked.model.fc.weight, plain.model.fc.weight)
 
 
 @pytest.mark.parametrize(

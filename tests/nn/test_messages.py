@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspar.nn import adapt_head
+from pyspar.nn import adapt_head, align
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -31,6 +31,9 @@ def test_error_messages(golden, mlp, make_network, problem):
         "a tensor for a loader": lambda: adapt_head(mlp(), X, target),
         "an empty loader": lambda: adapt_head(mlp(), [], target),
         "one iterator twice": lambda: adapt_head(mlp(), iterator, iterator),
+        "unknown output": lambda: adapt_head(mlp(), source, target, output=1),
+        "a number of passes below zero": lambda: align(mlp(), source, target, passes=-1),
+        "batches of one row": lambda: align(mlp(), source, list(problem.Z.split(1)), force=True),
         "unknown layer": lambda: adapt_head(mlp(), source, target, head="head"),
         "an activation": lambda: adapt_head(make_network(lambda s, x: s.fc(s.body(x)).sigmoid()), source, target),
         "an offset": lambda: adapt_head(make_network(lambda s, x: s.fc(s.body(x)) + 1), source, target),

@@ -60,6 +60,8 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
     with torch.no_grad():
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
+    once = adapt_head(case.model, case.source, iter([case.Z]), target_labels=case.labels[:, 0], method=method)
+    np.testing.assert_allclose(once.weights[0], adapted.weights[0], rtol=1e-6)  # the rows can be read only once
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
     assert adapted.changed == (12, 12)
     assert adapted.drift.probability > 0.99

@@ -122,6 +122,7 @@ def test_rounding_errors_confirm_the_model(rng):
         report = inspect(regressor().fit(X, 32.0 + 1.8 * X[:, 0]), Z, y=32.0 + 1.8 * Z[:, 0])
         (output,) = report.outputs
         assert output.confirmed
+        assert "which is rounding" in str(output)
         assert (output.outcome, output.advice) != ("hurts", Advice.CORRECT)
         assert all(finding.severity != "serious" for finding in report.findings)
 
