@@ -132,10 +132,8 @@ def infer_kind(cells: Any, options: ReadOptions) -> str:
         return "empty"
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return "float32" if types.is_float32(kind) or types.is_float16(kind) else "number"
-    if types.is_boolean(kind):
-        return "truth"
-    if types.is_timestamp(kind) or types.is_date(kind):
-        return "date"
+    if types.is_boolean(kind) or types.is_timestamp(kind) or types.is_date(kind):
+        return "truth" if types.is_boolean(kind) else "date"
     text = as_text(cells, options)
     if text is None:
         return f"type {kind}"

@@ -64,7 +64,7 @@ def test_every_format_of_a_table_gives_one_result(table, tmp_path, ending):
     table.to_csv(tmp_path / "plain.csv", index=False)
     WRITERS[ending](table, tmp_path / f"t.{ending}")
     expected, got = (load_inputs(Request(tmp_path / n, tmp_path / n, "y")) for n in ("plain.csv", f"t.{ending}"))
-    assert got.kinds.keys() == expected.kinds.keys()
+    assert got.columns.kinds.keys() == expected.columns.kinds.keys()
     pd.testing.assert_frame_equal(got.X, expected.X, rtol=1e-14)
     np.testing.assert_allclose(got.y, expected.y, rtol=1e-14)
     assert (got.imputed, got.ignored) == (expected.imputed, expected.ignored)
@@ -125,7 +125,7 @@ def test_parquet_decimals_are_numbers_in_memory_and_in_a_stream(tmp_path):
     request = Request(tmp_path / "t.parquet", tmp_path / "t.parquet", "y")
     memory, stream = load_inputs(request), load_inputs(Request(*[tmp_path / "t.parquet"] * 2, "y", stream=True))
     np.testing.assert_allclose(memory.X["a"], values[:, 0], rtol=1e-15)
-    assert stream.kinds == memory.kinds == {"a": "number"}
+    assert stream.columns.kinds == memory.columns.kinds == {"a": "number"}
     np.testing.assert_allclose(stream.X.spread[0], 1.0)
 
 

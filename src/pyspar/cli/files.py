@@ -224,10 +224,6 @@ class Inputs:
     imputed: dict[str, str] = field(default_factory=dict)
 
     @property
-    def kinds(self) -> dict[str, str]:
-        return self.columns.kinds
-
-    @property
     def is_streamed(self) -> bool:
         return isinstance(self.Z, Moments)
 

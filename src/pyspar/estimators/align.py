@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
 from pyspar.estimators.labels import check_model
 from pyspar.estimators.validation import accepts_nan, check_order, compare_columns, has_numbers, is_missing
@@ -67,11 +67,6 @@ class ColumnStatistics:
         eps = np.full(d, rows.eps if is_moments else measured_eps(rows))
         return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names, eps)
 
-    def has_codes_of(self, source: ColumnStatistics) -> Mask:
-        """Return whether a column has few values, and all of them are values of the source."""
-        is_known = (self.codes[:, None] == source.codes).any(axis=1)
-        return np.asarray((is_known | np.isnan(self.codes)).all(axis=0) & is_known.any(axis=0))
-
 
 class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Map the numeric columns of a target to the mean and spread of the source.
@@ -110,7 +105,9 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         if mixed := np.flatnonzero(np.isnan(target.mean) != np.isnan(source.mean)).tolist():
             names = list_some(target.names[i] if target.names else f"column {i}" for i in mixed)
             raise InputError(f"{names} must be numeric in the target and the source or in none; convert them")
-        is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~target.has_codes_of(source)
+        is_known = (target.codes[:, None] == source.codes).any(axis=1)  # values that occur in the source
+        has_codes = (is_known | np.isnan(target.codes)).all(axis=0) & is_known.any(axis=0)
+        is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~has_codes
         scale = np.where(is_mapped, source.spread / np.where(is_mapped, target.spread, 1.0), 1.0)
         self.scale_, self.shift_ = scale, np.where(is_mapped, source.mean - scale * target.mean, 0.0)
         return self
