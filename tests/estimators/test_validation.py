@@ -1,6 +1,7 @@
 """Invalid input raises an error that names the cause, and leaves a fitted estimator unchanged."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,22 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from pyspar import (
-    BayesSpARRegressor,
-    InputError,
-    Moments,
-    SpARRegressor,
-    SparWarning,
-    TargetCorrection,
-    adapt_pipeline,
-    inspect,
-    rows_to_label,
-    save,
-    theory,
-)
+import pyspar
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning, theory
 from pyspar.core.spectrum import Spectrum
 
 NAMES = list("abcde")
@@ -218,10 +210,11 @@ def test_the_error_messages_read_as_recorded(shift, golden):
     est = SpARRegressor().fit(frame, shift.y)
     ones, source, twice = np.ones(300), (shift.X, shift.y), np.c_[shift.y, shift.y]
     search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, refit=False).fit(shift.X, shift.y)
+    pipe = make_pipeline(StandardScaler(), LinearRegression()).fit(shift.X, shift.y)
     x, terms = Spectrum.of(shift.X), theory.Terms(*np.ones((3, 2, 1)))
 
     def correct_features(function):
-        return TargetCorrection(est, FunctionTransformer(function)).fit(frame, dict.fromkeys(range(5), 1.0))
+        return pyspar.TargetCorrection(est, FunctionTransformer(function)).fit(frame, dict.fromkeys(range(5), 1.0))
 
     calls = [
         lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
@@ -245,16 +238,21 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.fit(Moments.of(frame, shift.y), shift.y),
         lambda: est.fit(Moments.of(shift.X[:1], shift.y[:1])),
         lambda: est.expected_rmse(),
-        lambda: adapt_pipeline(search, shift.Z),
-        lambda: rows_to_label(est, 3.0),
-        lambda: TargetCorrection(est).fit(frame, {0: 1.0, 1: [1.0, 2.0]}),
+        lambda: pyspar.adapt_pipeline(search, shift.Z),
+        *(partial(pyspar.adapt_pipeline, last, shift.Z) for last in (pipe, StandardScaler(), None, "pipe")),
+        lambda: pyspar.expected_rmse(pipe, shift.Z),
+        lambda: pyspar.adapt_pipeline(make_pipeline(StandardScaler(), est), Moments.of(shift.Z)),
+        lambda: pyspar.rows_to_label(est, 3.0),
+        *(partial(pyspar.rows_to_label, est, frame, n) for n in (0, 301, True)),
+        *(partial(pyspar.rows_to_label, est, frame, exclude=rows) for rows in ([300], ones[:2] > 0.0, 3)),
+        lambda: pyspar.TargetCorrection(est).fit(frame, {0: 1.0, 1: [1.0, 2.0]}),
         lambda: correct_features(lambda rows: rows[:5]),
         lambda: correct_features(lambda rows: rows * np.nan),
-        lambda: inspect(SimpleNamespace(named_modules=0), shift.Z),
-        lambda: inspect(SimpleNamespace(expected_rmse=0), shift.Z),
-        lambda: inspect(SpARRegressor().fit(shift.X, twice), shift.Z, source=source),
-        lambda: inspect(est, frame, source=(frame[:9], shift.y[:9])),
-        lambda: save(Moments.of(frame.set_axis(list("aabcd"), axis=1)), "moments.npz"),
+        lambda: pyspar.inspect(SimpleNamespace(named_modules=0), shift.Z),
+        lambda: pyspar.inspect(SimpleNamespace(expected_rmse=0), shift.Z),
+        lambda: pyspar.inspect(SpARRegressor().fit(shift.X, twice), shift.Z, source=source),
+        lambda: pyspar.inspect(est, frame, source=(frame[:9], shift.y[:9])),
+        lambda: pyspar.save(Moments.of(frame.set_axis(list("aabcd"), axis=1)), "moments.npz"),
         lambda: theory.variance_terms(x, x, -1.0),
         lambda: theory.projected_risk(x, x, 1.0, np.ones(5), np.ones(4)),
         lambda: theory.inclusion_probability(-1.0, 1.0, 0.9),
