@@ -174,6 +174,13 @@ def test_arrays_and_parquet_without_rows_are_refused(tmp_path):
             open_rows(tmp_path / f"x.{ending}")
 
 
+def test_a_file_without_permission_is_refused_with_the_reason(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,y\n1,2\n")
+    monkeypatch.setattr("pyspar.sources.files.csv.reader", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13)))
+    with pytest.raises(InputError, match=r"cannot read file .*x\.csv.*permission denied"):
+        open_rows(tmp_path / "x.csv")
+
+
 def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": np.arange(5000.0)}), path, write_page_checksum=True, use_dictionary=False)
