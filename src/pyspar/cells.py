@@ -78,7 +78,9 @@ def describe_rows(rows: Sequence[int], path: Path) -> str:
 
 
 def suggest_column(name: str, names: Sequence[str]) -> str:
-    """Return the fix for a column that does not exist: similar names, or all names."""
+    """Return the fix for a column that does not exist: another separator, similar names, or all names."""
+    if joined := [other for other in names if name in re.split(r"[\s\"']*[,;|\t][\s\"']*", other.strip("\"' "))]:
+        return f"the separator may be wrong: {list_some(joined[:1])} is one column; pass the right one with --sep"
     return suggest_name(name, names) or f"the columns are {list_some(names, 12)}"
 
 
@@ -130,10 +132,8 @@ def infer_kind(cells: Any, options: ReadOptions) -> str:
         return "empty"
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return "float32" if types.is_float32(kind) or types.is_float16(kind) else "number"
-    if types.is_boolean(kind):
-        return "truth"
-    if types.is_timestamp(kind) or types.is_date(kind):
-        return "date"
+    if types.is_boolean(kind) or types.is_timestamp(kind) or types.is_date(kind):
+        return "truth" if types.is_boolean(kind) else "date"
     text = as_text(cells, options)
     if text is None:
         return f"type {kind}"

@@ -98,10 +98,7 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     if hasattr(thing, "cv_results_"):
         raise InputError(f"a {type(thing).__name__} cannot be saved; save its best_estimator_")
     with write_atomically(path) as (part,):
-        if isinstance(thing, Moments):
-            _write_moments(thing, part)
-        else:
-            write_model(thing, part)
+        (_write_moments if isinstance(thing, Moments) else write_model)(thing, part)
 
 
 def write_model(model: Any, path: Path) -> None:

@@ -58,8 +58,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     ("did you mean 'price'?", '')
     """
     lowered = {other.lower(): other for other in reversed(list(known))}
-    key = name.lower()
-    close = [key] if key in lowered else get_close_matches(key, list(lowered), n=3, cutoff=0.75)
+    close = [key] if (key := name.lower()) in lowered else get_close_matches(key, list(lowered), n=3, cutoff=0.75)
     return f"did you mean {' or '.join(repr(lowered[c]) for c in close)}?" if close else ""
 
 

@@ -1,19 +1,6 @@
 """The theorems and rules of the paper as functions.
 
-Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.of(Z)``:
-
-================================  ==================================================================
-``variance_terms``, ``bias_terms``  the expected error of keeping, and of removing, each target direction
-``ols_risk``                      Theorem 1: the expected target error of least squares
-``projected_risk``                Theorem 2: the same after removing a set of directions
-``oracle_rule``                   Theorem 3: the best set, given the true weights
-``spectral_inflation``            the quantity of the spectral inflation figure
-``chi2_rule``, ``top_k_rule``     sets that do not need the true weights
-``inclusion_probability``         Proposition 1 and Lemma 1: the probability that the rule removes a direction
-``level_with_mle``                the same for a direction of weight zero, if the noise estimate is RSS / N
-``fit_ols``, ``fit_ridge``          an estimate of the weights with its uncertainty: least squares, or ridge
-``outside_share``                 the share of each target direction outside the span of the source
-================================  ==================================================================
+Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.of(Z)``.
 
 >>> import numpy as np
 >>> from pyspar.theory import Spectrum, ols_risk

@@ -103,24 +103,38 @@ def test_a_stream_gives_the_numbers_of_memory(done, files, source, target, tmp_p
     np.testing.assert_allclose(pd.read_csv(tmp_path / "c.csv")["prediction"], b["prediction"], rtol=1e-9)
 
 
+def test_text_in_the_label_column_of_a_target_is_ignored_with_a_note(done, files, source, target, tmp_path):
+    paths = files(source[NUMBERS], target[NUMBERS].assign(price="not yet"))
+    for arguments in ((), ("--stream",), ("--stream", "-o", tmp_path / "p.csv")):
+        result = json.loads(done("adapt", *paths, "--label", "price", *arguments, "--json"))
+        assert result["measured"] is None
+        assert any("'price' is not numeric" in note for note in result["notes"])
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 80
+
+
 def test_the_result_names_every_column_that_is_imputed_ignored_or_unseen(done, files, source, target):
-    source = source.assign(note=[f"text {row}" for row in range(120)], same=3, empty=None)
+    added = {"": range(120), "note": [f"text {row}" for row in range(120)]}
+    source = source.assign(same=3, empty=None, kind="old", **added)
     source.loc[[1, 2], "area"] = None
-    target = target.assign(note="x", same=4, town="Trier", more=1.0)
+    target = target.assign(note="x", same=4, town="Trier", more=1.0, sold="2031-01-01", kind="old")
     text = done("adapt", *files(source, target), *HOME)
     for part in (
         "area: 2 source, 0 target, with the source mean",
         "note: free text (120 different values in 120 rows)",
         "same: constant in the source (3)",
         "same: constant in the source, but 80 of 80 target rows have another value",
+        "kind: constant in the source ('old')",
         "empty: no values in the source",
+        "no name; assumed to be a row index",
+        "sold: all rows of the target are later than those of the source, so it is extrapolated",
         "more: only in the target",
         "Trier",
         "3 numeric, 1 categorical, 1 date",
     ):
         assert part in text
     result = json.loads(done("adapt", *files(source, target), *HOME, "--json"))
-    assert set(result["data"]["ignored"]) == {"note", "same", "empty", "more"}
+    assert set(result["data"]["ignored"]) == {"note", "same", "empty", "more", "kind", "Unnamed: 10"}
+    assert not any(note.startswith("kind") for note in result["notes"])
 
 
 def test_the_chosen_method_alone_is_fitted(done, files, source, target, tmp_path, monkeypatch):
@@ -192,6 +206,7 @@ def test_predict_scores_labels_before_it_writes(done, spar, files, source, targe
         assert result.exit_code == 2, result.output
         assert out.read_bytes() == before
     assert len(pd.read_csv(paths[1])) == 80
+    assert "must be a .skops file" in spar("predict", paths[1], paths[1], "-o", out).stderr
 
 
 def test_predict_refuses_a_model_of_python(spar, source, target, tmp_path):

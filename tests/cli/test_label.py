@@ -75,6 +75,8 @@ def test_labels_of_the_target_score_or_correct(spar, files, source, target):
     corrected = json.loads(spar("adapt", *paths, *HOME, "--use-target-labels", "--json").stdout)
     assert corrected["correction"]["labels"] == 12
     assert corrected["measured"] is None
+    text = spar("adapt", *paths, *HOME, "--use-target-labels", "--assume", "relation").stdout
+    assert "with 12 target labels\n" in text  # no assumption was chosen
 
 
 def sort_target(chosen):

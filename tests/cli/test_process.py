@@ -131,6 +131,9 @@ def test_files_are_complete_if_the_output_is_closed_or_full(files, source, targe
     assert done.returncode in codes
     assert done.stderr == message
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m pyspar --help {end}"], capture_output=True)
+    assert done.returncode in (*codes, 1)  # click returns 1 for a closed pipe
+    assert done.stderr == message.replace(b"; the files are complete", b"")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in UTF-8")
@@ -309,6 +312,8 @@ def test_the_messages_have_the_expected_text(spar, files, source, target, tmp_pa
     run(None, lambda table: table.drop(columns="price"), "--use-target-labels")
     run(None, put(17, "garden", np.inf), "--stream")
     run(None, None, "--stream", "--assume", "measurement")
+    run(None, None, "--stream", "--groups", "town")
+    run(put([3, 10], "town", None), None, "--groups", "town")
     run(None, None, "--stream", label="town")
     run(put(17, "price", None), None, "--stream")
     golden("cli-refusals", "\n".join(texts))

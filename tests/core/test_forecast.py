@@ -5,7 +5,7 @@ import pytest
 
 from pyspar import Moments
 from pyspar.core.forecast import BLOCK_ROWS, Forecast, expected_square, row_scale, source_square
-from pyspar.core.regression import Prior, fit_ols, fit_ridge, spread_about_source, units_of_features
+from pyspar.core.regression import fit_ols, fit_ridge, make_prior, spread_about_source
 from pyspar.core.spectrum import Spectrum
 from pyspar.theory import ols_risk
 
@@ -22,8 +22,7 @@ def posterior_of(X, y, Z, *, scale="max", fit_intercept=True):
     """Return the posterior in the scales of a target."""
     source, target = Moments.of(X, y), Moments.of(Z)
     spread = spread_about_source(source, target, fit_intercept)
-    units = units_of_features(source, spread, scale, fit_intercept=fit_intercept, unseen=True)
-    prior = Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
+    prior = make_prior(source, spread, scale, fit_intercept=fit_intercept, unseen=True)
     return fit_ridge(source, prior, fit_intercept=fit_intercept)
 
 

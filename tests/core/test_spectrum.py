@@ -6,8 +6,7 @@ import scipy.linalg
 
 from pyspar import BayesSpARRegressor, Moments, SpARRegressor
 from pyspar.core import spectrum
-from pyspar.core.spectrum import MAX_CUTOFF, default_cutoff, directions_above
-from pyspar.estimators.heads import _project_features as project_features
+from pyspar.core.spectrum import MAX_CUTOFF, default_cutoff, directions_above, project_features
 
 
 @pytest.fixture

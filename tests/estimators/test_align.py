@@ -128,22 +128,20 @@ def test_missing_values_are_ignored_and_remain():
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "Float32", "float[pyarrow]", "polars"])
 def test_columns_of_low_precision_are_mapped_in_float64_as_arrays_are(dtype):
-    """The source has values that float16 cannot store, and an offset at which float32 has three digits."""
-    source, target = X + 1e5, (Z + 200.0).astype(np.float16 if dtype == "float16" else np.float32)
+    """The source has an offset at which float32 has no digits, so the result has its precision."""
+    source, target = X + 1e9, (Z + 200.0).astype(np.float16 if dtype == "float16" else np.float32)
     aligner = ColumnAligner().fit(source).adapt(target)
     expected = aligner.transform(target)
+    assert expected.dtype == np.float64
     if dtype == "polars":
         frame = pytest.importorskip("polars").DataFrame(target, schema=["a", "b", "c"])
     else:
         frame = pd.DataFrame(target, columns=["a", "b", "c"]).astype(dtype)
     result = ColumnAligner().fit(pd.DataFrame(source, columns=["a", "b", "c"])).adapt(frame).transform(frame)
     np.testing.assert_allclose(np.asarray(result, dtype=float), expected, rtol=1e-15)
-    assert str(result.dtypes[0] if dtype == "polars" else result["a"].dtype) == {
-        "float16": "float64", "polars": "Float32"
-    }.get(dtype, dtype)  # fmt: skip
     rows = np.asarray(target, dtype=float)
-    np.testing.assert_allclose(expected, (rows - rows.mean(axis=0)) / rows.std(axis=0) * X.std(axis=0)
-                               + source.mean(axis=0), rtol=1e-7)  # fmt: skip
+    mapped = (rows - rows.mean(axis=0)) / rows.std(axis=0) * X.std(axis=0)
+    np.testing.assert_allclose(expected - 1e9, mapped + X.mean(axis=0), atol=1e-6)
 
 
 def test_missing_values_of_low_precision_columns_remain():
@@ -189,6 +187,9 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
         (FRAME, FRAME.assign(b=np.nan), "column 'b' of the target has no known value"),
         (FRAME, FRAME.rename(columns={"c": "d"}), "missing 'c', unexpected 'd'"),
         (FRAME, FRAME[["b", "a", "c"]], "a different order"),
+        (pd.DataFrame(X), pd.DataFrame(Z)[[1, 0, 2]], "a different order; use '0', '1', '2'"),
+        (FRAME, FRAME.set_axis(["a", "b", "b"], axis=1), "the target has duplicate column names 'b'; rename"),
+        (pd.DataFrame(X).set_axis([0, 4, 4], axis=1), X, "the source has duplicate column names '4'; rename"),
         (FRAME, FRAME.astype({"a": str}), "'a' must be numeric"),
     ],
 )
@@ -225,6 +226,8 @@ def test_a_failed_adapt_changes_nothing():
         aligner.transform(np.ma.masked_array(Z, Z > 0.0))
     with pytest.raises(InputError, match="'b' must be numeric in X"):
         ColumnAligner().fit(FRAME).adapt(2.0 * FRAME).transform(FRAME.assign(b="text"))
+    with pytest.raises(InputError, match="X has the columns of the source in a different order"):
+        ColumnAligner().fit(pd.DataFrame(X)).transform(pd.DataFrame(Z)[[2, 1, 0]])
 
 
 @pytest.mark.filterwarnings("ignore:Determining the column names")
@@ -266,6 +269,12 @@ def test_align_undoes_another_instrument_around_any_model(name):
         np.testing.assert_array_equal(copied.predict(measured), aligned.predict(measured))
 
 
+def test_an_aligned_model_lists_the_columns_that_it_maps():
+    target = FRAME.assign(a=2.0 * FRAME["a"], b=1.0)
+    assert "1 of 3 columns mapped: 'a'" in repr(align(Only(), source=FRAME, target=target))
+    assert "3 of 3 columns mapped: '0', '1', '2'" in repr(align(Only(), source=X, target=Z))
+
+
 def test_align_with_frames_and_categories():
     source = pd.DataFrame({"a": X[:, 0], "kind": RNG.choice(["x", "y"], 300)})
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
@@ -277,6 +286,8 @@ def test_align_with_frames_and_categories():
 def test_align_refuses_what_is_not_a_fitted_model():
     with pytest.raises(TypeError, match="with predict, got int"):
         align(3, source=X, target=Z)
+    with pytest.raises(TypeError, match=r"got Linear; networks need pyspar\.nn\.align"):
+        align(pytest.importorskip("torch").nn.Linear(3, 1), source=X, target=Z)
     with pytest.raises(TypeError, match="got the class Linear"):
         align(LinearRegression, source=X, target=Z)
     with pytest.raises(NotFittedError):

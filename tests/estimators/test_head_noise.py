@@ -5,7 +5,7 @@ import pytest
 
 from pyspar import Moments
 from pyspar.core.refit import error_roots_of, sandwich_std
-from pyspar.core.regression import Prior, fit_ridge, units_of_features
+from pyspar.core.regression import Prior, fit_ridge, make_prior
 from pyspar.errors import collect_warnings
 from pyspar.estimators.heads import new_head_weights
 
@@ -34,7 +34,7 @@ def test_the_standard_deviation_is_the_sum_over_the_rows(rng, n):
     X, Z = make_rows(rng, n)
     coef, y = wrong_head(rng, X, 2)
     source = Moments.of(X, y)
-    units = units_of_features(source, None, "equal", fit_intercept=False)
+    units = make_prior(source, None, "equal", fit_intercept=False).units
     fit = fit_ridge(source, Prior(units, coef.T, np.zeros(2)), fit_intercept=False)
     V, errors, along = np.linalg.svd(Z)[2].T, y - X @ coef.T, X / units
     std = sandwich_std(fit, V, error_roots_of(X, y, coef))

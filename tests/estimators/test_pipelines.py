@@ -12,7 +12,6 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 from pyspar import (
     BayesSpARRegressor,
-    Moments,
     SpARRegressor,
     SparWarning,
     TargetCorrection,
@@ -68,21 +67,6 @@ def test_a_regressor_alone_is_copied_and_adapted(shift):
     adapted = adapt_pipeline(est, shift.Z)
     np.testing.assert_array_equal(est.coef_, est.coef_source_)
     np.testing.assert_array_equal(adapted.coef_, est.adapt(shift.Z).coef_)
-
-
-@pytest.mark.parametrize("last", [LinearRegression(), StandardScaler(), None, "pipe"])
-def test_the_error_for_a_last_step_that_cannot_be_adapted_names_it(shift, last):
-    with pytest.raises(TypeError, match=rf"{type(last).__name__}.*TargetCorrection"):
-        adapt_pipeline(last, shift.Z)
-    pipe = make_pipeline(StandardScaler(), LinearRegression()).fit(shift.X, shift.y)
-    for call, fix in ((adapt_pipeline, "TargetCorrection"), (expected_rmse, "source=")):
-        with pytest.raises(TypeError, match=f"LinearRegression.*{fix}"):
-            call(pipe, shift.Z)
-
-
-def test_moments_cannot_pass_through_earlier_steps(shift, pipe):
-    with pytest.raises(TypeError, match="Moments"):
-        adapt_pipeline(pipe, Moments.of(shift.Z))
 
 
 def lognormal(rng, n=300):

@@ -1,14 +1,22 @@
 """Invalid input raises an error that names the cause, and leaves a fitted estimator unchanged."""
 
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning
+import pyspar
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning, theory
+from pyspar.core.spectrum import Spectrum
 
 NAMES = list("abcde")
 
@@ -130,6 +138,18 @@ def test_the_error_for_other_columns_names_them(shift, fitted, frame):
         fitted.adapt(target("bacde"))
 
 
+def test_integer_names_in_another_order_are_refused_and_others_are_not_compared(shift):
+    """scikit-learn neither records nor compares names that are not text."""
+    X, Z = pd.DataFrame(shift.X), pd.DataFrame(shift.Z)
+    est = SpARRegressor().fit(X, shift.y).partial_fit(X, shift.y)
+    for call in (est.adapt, est.predict, est.predict_interval, est.expected_rmse, lambda Z: est.partial_fit(Z, Z[0])):
+        with pytest.raises(InputError, match=r"different order; use '0', '1', '2', '3', '4'"):
+            call(Z[[1, 0, 2, 3, 4]])
+    for rows in (shift.Z, Z.set_axis(range(5, 10), axis=1)):
+        np.testing.assert_allclose(est.predict(rows), est.predict(Z))
+    assert not hasattr(est, "feature_names_in_")
+
+
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, np.nan, np.inf, -np.inf, "a", "0.5", None, [0.5], 1j])
 def test_fit_and_adapt_reject_an_alpha_outside_zero_to_one(shift, alpha):
     with pytest.raises(ValueError, match="alpha"):
@@ -188,7 +208,14 @@ def test_every_method_rejects_text_and_dates_with_the_same_error(call):
 def test_the_error_messages_read_as_recorded(shift, golden):
     frame, other = pd.DataFrame(shift.X, columns=NAMES), pd.DataFrame(shift.Z, columns=list("abxye"))
     est = SpARRegressor().fit(frame, shift.y)
-    ones = np.ones(300)
+    ones, source, twice = np.ones(300), (shift.X, shift.y), np.c_[shift.y, shift.y]
+    search = GridSearchCV(SpARRegressor(), {"alpha": [0.9]}, refit=False).fit(shift.X, shift.y)
+    pipe = make_pipeline(StandardScaler(), LinearRegression()).fit(shift.X, shift.y)
+    x, terms = Spectrum.of(shift.X), theory.Terms(*np.ones((3, 2, 1)))
+
+    def correct_features(function):
+        return pyspar.TargetCorrection(est, FunctionTransformer(function)).fit(frame, dict.fromkeys(range(5), 1.0))
+
     calls = [
         lambda: SpARRegressor(1.5).fit(shift.X, shift.y),
         lambda: est.fit(spoilt(shift.X, np.nan), shift.y),
@@ -207,6 +234,31 @@ def test_the_error_messages_read_as_recorded(shift, golden):
         lambda: est.predict_interval(frame, level=1.0),
         lambda: SpARRegressor().fit(shift.X, shift.y).predict_interval(csr_matrix(shift.Z)),
         lambda: Moments.of(shift.X) + Moments.of(shift.Z[:, :4]),
+        lambda: Moments.of(frame) + Moments.of(frame[NAMES[::-1]]),
+        lambda: est.fit(Moments.of(frame, shift.y), shift.y),
+        lambda: est.fit(Moments.of(shift.X[:1], shift.y[:1])),
+        lambda: est.expected_rmse(),
+        lambda: pyspar.adapt_pipeline(search, shift.Z),
+        *(partial(pyspar.adapt_pipeline, last, shift.Z) for last in (pipe, StandardScaler(), None, "pipe")),
+        lambda: pyspar.expected_rmse(pipe, shift.Z),
+        lambda: pyspar.adapt_pipeline(make_pipeline(StandardScaler(), est), Moments.of(shift.Z)),
+        lambda: pyspar.rows_to_label(est, 3.0),
+        *(partial(pyspar.rows_to_label, est, frame, n) for n in (0, 301, True)),
+        *(partial(pyspar.rows_to_label, est, frame, exclude=rows) for rows in ([300], ones[:2] > 0.0, 3)),
+        lambda: pyspar.TargetCorrection(est).fit(frame, {0: 1.0, 1: [1.0, 2.0]}),
+        lambda: correct_features(lambda rows: rows[:5]),
+        lambda: correct_features(lambda rows: rows * np.nan),
+        lambda: pyspar.inspect(SimpleNamespace(named_modules=0), shift.Z),
+        lambda: pyspar.inspect(SimpleNamespace(expected_rmse=0), shift.Z),
+        lambda: pyspar.inspect(SpARRegressor().fit(shift.X, twice), shift.Z, source=source),
+        lambda: pyspar.inspect(est, frame, source=(frame[:9], shift.y[:9])),
+        lambda: pyspar.save(Moments.of(frame.set_axis(list("aabcd"), axis=1)), "moments.npz"),
+        lambda: theory.variance_terms(x, x, -1.0),
+        lambda: theory.projected_risk(x, x, 1.0, np.ones(5), np.ones(4)),
+        lambda: theory.inclusion_probability(-1.0, 1.0, 0.9),
+        lambda: theory.inclusion_probability(1.0, 1.0, 0.9, degrees=0),
+        lambda: theory.level_with_mle(0.9, 5, 5),
+        lambda: theory.top_k_rule(terms, k=-1),
     ]
     messages = []
     for call in calls:

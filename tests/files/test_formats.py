@@ -64,7 +64,7 @@ def test_every_format_of_a_table_gives_one_result(table, tmp_path, ending):
     table.to_csv(tmp_path / "plain.csv", index=False)
     WRITERS[ending](table, tmp_path / f"t.{ending}")
     expected, got = (load_inputs(Request(tmp_path / n, tmp_path / n, "y")) for n in ("plain.csv", f"t.{ending}"))
-    assert got.kinds.keys() == expected.kinds.keys()
+    assert got.columns.kinds.keys() == expected.columns.kinds.keys()
     pd.testing.assert_frame_equal(got.X, expected.X, rtol=1e-14)
     np.testing.assert_allclose(got.y, expected.y, rtol=1e-14)
     assert (got.imputed, got.ignored) == (expected.imputed, expected.ignored)
@@ -101,6 +101,7 @@ def test_a_workbook_has_errors_empty_rows_and_charts(tmp_path):
     for row in (["id", "a", "when", None], ["007", 1.5, datetime(2024, 1, 31), None], [], ["8", "#DIV/0!", None, None],
                 [123456789012345, 2, datetime(2024, 2, 1, 12), None], [], []):  # fmt: skip
         book.active.append(row)
+    book.active.cell(9, 1).number_format = "0.00"  # an empty cell
     book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.LineChart())
     book.save(tmp_path / "t.xlsx")
     table = read(tmp_path / "t.xlsx")
@@ -124,7 +125,7 @@ def test_parquet_decimals_are_numbers_in_memory_and_in_a_stream(tmp_path):
     request = Request(tmp_path / "t.parquet", tmp_path / "t.parquet", "y")
     memory, stream = load_inputs(request), load_inputs(Request(*[tmp_path / "t.parquet"] * 2, "y", stream=True))
     np.testing.assert_allclose(memory.X["a"], values[:, 0], rtol=1e-15)
-    assert stream.kinds == memory.kinds == {"a": "number"}
+    assert stream.columns.kinds == memory.columns.kinds == {"a": "number"}
     np.testing.assert_allclose(stream.X.spread[0], 1.0)
 
 
@@ -132,6 +133,7 @@ FAULTS = {
     "empty.csv": (b"", "the file is empty"),
     "blank.csv": (b"\n\n", "the file is empty"),
     "header.csv": (b"a,y\n", "header and no rows"),
+    "lines.csv": (b'"a\nb",y\n', "header and no rows"),
     "short.csv": (b"a,y\n1,2\n3\n", r"record 3 must have 2 fields .*got 1"),
     "long.csv": (b"a,y\n1,2,3\n", r"record 2 must have 2 fields .*got 3"),
     "name.csv": (b"a" * 200_000 + b",y\n1,2\n", "a column name has over 131,072 characters"),
@@ -166,9 +168,17 @@ def test_arrays_and_parquet_without_rows_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[object()]]), allow_pickle=True)
     with pytest.raises(InputError, match="cannot be read"):
         open_rows(tmp_path / "x.npy")
-    pd.DataFrame({"a": [1.0]})[:0].to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="no rows"):
-        open_rows(tmp_path / "x.parquet")
+    for ending, words in (("parquet", "no rows"), ("xlsx", "must have a header and rows")):
+        WRITERS[ending](pd.DataFrame({"a": [1.0]})[:0], tmp_path / f"x.{ending}")
+        with pytest.raises(InputError, match=words):
+            open_rows(tmp_path / f"x.{ending}")
+
+
+def test_a_file_without_permission_is_refused_with_the_reason(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,y\n1,2\n")
+    monkeypatch.setattr("pyspar.sources.files.csv.reader", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13)))
+    with pytest.raises(InputError, match=r"cannot read file .*x\.csv.*permission denied"):
+        open_rows(tmp_path / "x.csv")
 
 
 def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(tmp_path):
@@ -198,6 +208,10 @@ def test_the_options_of_text_files(tmp_path):
     with pytest.raises(InputError, match="--decimal ,"):
         convert(read(path, na=("gone",)), {"a": "number"})
     assert read(path, sep="x").names == ["a;b"]
+    path.write_text('"a";"size, net";"b"\n1;2;3\n')  # the comma is taken as the separator
+    for sep in ("x", None):
+        with pytest.raises(InputError, match=r"no label column 'b'; the separator may be wrong: .* --sep"):
+            load_inputs(Request(path, path, "b", options=ReadOptions(sep=sep)))
 
 
 def test_a_folder_of_parquet_files_is_a_table(tmp_path):

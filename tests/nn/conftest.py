@@ -13,10 +13,12 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def untrained_heads(recwarn):
+def untrained_heads():
     """Most heads of these tests are random, so their error on the source is larger than that of a refitted head."""
     torch.manual_seed(0)  # no result depends on the order of the tests
-    warnings.filterwarnings("ignore", message="the body of the model does not fit the source")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the body of the model does not fit the source")
+        yield
 
 
 class MLP(nn.Module):

@@ -1,7 +1,6 @@
-"""Inputs and labels are read from batches of common forms; ambiguous batches are refused with their description."""
+"""Inputs and labels are read from batches of common forms; test_messages.py has the refusal of others."""
 
 from collections import namedtuple
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,54 +52,17 @@ def test_a_batch_of_a_common_form_is_read(mlp, problem, expected, pack):
 
 def test_names_are_matched_to_the_parameters_of_forward(problem):
     mask = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
-    source = [{"x": problem.X, "mask": mask, "y": problem.y, "id": problem.y}]
-    target = [{"x": problem.Z, "mask": mask}]
-    model = MaskedModel()
-    masked = adapt_head(model, source, target)
-    plain = adapt_head(model, [(problem.X * mask, problem.y)], [problem.Z * mask])
-    torch.testing.assert_close(masked.model.fc.weight, plain.model.fc.weight)
-
-
-@pytest.mark.parametrize(
-    ("batch", "words"),
-    [
-        (lambda p: {"a": p.X, "b": p.X, "y": p.y}, r"a dict with 'a' \(Tensor of shape \(400, 6\)\), 'b'"),
-        (lambda p: SimpleNamespace(x=p.X, y=p.y), r"a SimpleNamespace"),
-        (lambda p: (), r"a tuple of \(\)"),
-    ],
-)
-def test_an_ambiguous_batch_is_refused_with_its_description(mlp, problem, batch, words):
-    with pytest.raises(ValueError, match=rf"batch 0 of source_loader: .*inputs in {words}.*inputs="):
-        adapt_head(mlp(), [batch(problem)], [problem.Z])
-
-
-@pytest.mark.parametrize(
-    ("batch", "words"),
-    [
-        (lambda p: (p.X,), ".*labels in a"),
-        (lambda p: {"x": p.X}, ".*labels in a"),
-        (lambda p: (p.X, {"a": p.y}), "labels .*a dict with 'a'"),
-    ],
-)
-def test_a_source_without_labels_is_refused(mlp, problem, batch, words):
-    with pytest.raises(ValueError, match=f"batch 0 of source_loader: {words}"):
-        adapt_head(mlp(), [batch(problem)], [problem.Z])
-
-
-def test_an_object_that_is_not_a_loader_is_refused(mlp, problem):
-    with pytest.raises(TypeError, match=r"target_loader .*got int"):
-        adapt_head(mlp(), problem.source, 3)
-    with pytest.raises(TypeError, match=r"inputs .*str"):
-        adapt_head(mlp(), problem.source, problem.target, inputs="x")
-
-
-def test_an_empty_or_exhausted_loader_is_named(mlp, problem):
-    used = iter(problem.target)
-    list(used)
-    with pytest.raises(ValueError, match=r"target_loader .*at least one batch"):
-        adapt_head(mlp(), problem.source, used)
-    with pytest.raises(ValueError, match=r"target_loader .*at least one row"):
-        adapt_head(mlp(), problem.source, [problem.Z[:0]])
+    X, y, Z, model = problem.X, problem.y, problem.Z, MaskedModel()
+    plain = adapt_head(model, [(X * mask, y)], [Z * mask])
+    functions = {"inputs": lambda batch: {"mask": mask, "values": batch[0]}, "labels": lambda batch: batch[1]}
+    for source, target, options in (
+        ({"x": X, "mask": mask, "y": y, "id": y}, {"x": Z, "mask": mask}, {}),
+        ({"values": X, "mask": mask, "y": y}, {"values": Z, "mask": mask}, {}),
+        ({"values": X * mask, "mask": None, "y": y}, {"values": Z * mask, "mask": None}, {}),
+        ((X, y, "unused"), (Z,), functions),
+    ):
+        masked = adapt_head(model, [source], [target], **options)
+        torch.testing.assert_close(masked.model.fc.weight, plain.model.fc.weight)
 
 
 def test_the_search_for_the_head_does_not_drop_a_batch_of_a_generator(mlp, problem):

@@ -74,34 +74,6 @@ def test_one_row_in_the_first_batch_is_enough_to_detect_an_operation(problem, ma
         adapt_head(make_network(lambda s, x: change(s.fc(s.body(x)))), rows, rows)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
-def test_a_model_without_a_linear_layer_is_refused(problem, make_network):
-    with pytest.raises(ValueError, match=r"Flatten .*torch.nn.Linear"):
-        adapt_head(nn.Flatten(), problem.source, problem.target)
-    with pytest.raises(ValueError, match=r"no linear layer"):
-        adapt_head(torch.jit.trace(nn.Linear(6, 1), problem.X[:2]), problem.source, problem.target)
-    with pytest.raises(ValueError, match=r"none of its linear layers.*'fc', 'body'"):
-        adapt_head(make_network(lambda s, x: x @ x.new_ones(6, 1)), problem.source, problem.target)
-
-
-def test_an_unknown_layer_name_raises_an_error_with_the_last_linear_layers(mlp, problem):
-    with pytest.raises(ValueError, match=r"no linear layer named 'body.1'"):
-        adapt_head(mlp(), problem.source, problem.target, head="body.1")
-    deep = nn.Sequential(*[nn.Linear(6, 6) for _ in range(12)], nn.ReLU())
-    with pytest.raises(ValueError, match=r"'11', .*'4' and 4 more"):
-        adapt_head(deep, problem.source, problem.target, head="x")
-
-
-def test_a_named_layer_that_is_not_the_head_is_refused(mlp, make_network, problem):
-    with pytest.raises(ValueError, match=r"layer 'body.0' cannot be adapted.*\(64, 12\)"):
-        adapt_head(mlp(), problem.source, problem.target, head="body.0")
-    with pytest.raises(TypeError, match=r"head .*Linear"):
-        adapt_head(mlp(), problem.source, problem.target, head=mlp().fc)
-    model = make_network(lambda s, x: s.fc(s.body(x)), aux=nn.Linear(5, 1))
-    with pytest.raises(ValueError, match=r"'aux' cannot be adapted: .*does not run"):
-        adapt_head(model, problem.source, problem.target, head="aux")
-
-
 def test_a_layer_that_is_not_linear_in_its_own_weight_is_refused(make_network, problem):
     normed = make_network(lambda s, x: s.fc(s.body(x)))
     nn.utils.parametrizations.weight_norm(normed.fc)

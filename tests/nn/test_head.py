@@ -156,14 +156,7 @@ def test_options_are_checked_before_a_batch_is_read_or_the_model_is_run(never_re
         adapt_head(NeverRun(), never_read, never_read, **options)
 
 
-def test_an_object_that_is_not_a_model_is_refused_before_a_batch_is_read(never_read):
-    with pytest.raises(TypeError, match=r"model .*function"):
-        adapt_head(lambda x: x, never_read, never_read)
-
-
-def test_models_that_cannot_be_copied_or_are_not_initialised_are_refused(mlp, problem):
-    with pytest.raises(ValueError, match=r"LazyLinear"):
-        adapt_head(nn.LazyLinear(1), problem.source, problem.target)
+def test_models_that_cannot_be_copied_are_refused(mlp, problem):
     model = mlp()
     model.cache = model(problem.X)  # deepcopy only supports leaves of the graph
     with pytest.raises(TypeError, match=r"copy.deepcopy.* MLP"):

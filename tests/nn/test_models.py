@@ -2,7 +2,6 @@
 
 import threading
 import warnings
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,11 +10,6 @@ from pyspar.nn import adapt_head
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-
-
-# fully_shard adds a mixin to the class of a module
-FSDPLinear = type("FSDPLinear", (type("FSDPModule", (), {}), nn.Linear), {})
-FullyShardedDataParallel = type("FullyShardedDataParallel", (nn.Sequential,), {})
 
 
 class LoraLinear(nn.Module):
@@ -29,22 +23,6 @@ class LoraLinear(nn.Module):
 
     def forward(self, x):
         return self.base_layer(x) + self.lora_B["default"](self.lora_A["default"](x))
-
-
-@pytest.mark.parametrize(
-    "model", [nn.Sequential(nn.Linear(6, 5), FSDPLinear(5, 1)), FullyShardedDataParallel(nn.Linear(6, 1))]
-)
-def test_a_sharded_model_is_refused_before_a_batch_is_read(model, never_read):
-    with pytest.raises(InputError, match=r"FSDP.*full_state_dict"):
-        adapt_head(model, never_read, never_read)
-
-
-def test_an_offloaded_model_is_refused_before_a_batch_is_read(never_read):
-    hooked = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 1))
-    hooked[0]._hf_hook = SimpleNamespace(offload=True)
-    for model in (hooked, nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 1, device="meta"))):
-        with pytest.raises(InputError, match=r"Sequential .*offloaded.*one device"):
-            adapt_head(model, never_read, never_read)
 
 
 def test_an_adapter_on_the_head_must_be_merged_but_not_one_on_the_body(problem):

@@ -60,6 +60,8 @@ def test_the_corrected_network_predicts_as_the_correction_of_its_head(bias, meth
     with torch.no_grad():
         predicted = adapted.model(case.Z).numpy()[:, 0]
     np.testing.assert_allclose(predicted, fixed.predict(case.features), rtol=1e-9, atol=1e-9)
+    once = adapt_head(case.model, case.source, iter([case.Z]), target_labels=case.labels[:, 0], method=method)
+    np.testing.assert_allclose(once.weights[0], adapted.weights[0], rtol=1e-6)  # the rows can be read only once
     assert case.rmse(adapted.model) < 0.5 * case.rmse(case.model)
     assert adapted.changed == (12, 12)
     assert adapted.drift.probability > 0.99
@@ -194,7 +196,8 @@ def test_labels_on_another_scale_than_the_predictions_are_refused():
         adapt_head(case.model, case.source, case.target, target_labels=raw)
     with pytest.warns(SparWarning, match="have the same unit"):
         adapt_head(case.model, case.source, case.target, target_labels=case.labels / 1000)
-    adapted = adapt_head(case.model, case.source, case.target, target_labels=raw, labels_scale="ignore")
+    for ignored in (case.labels / 1000, raw):  # without a warning
+        adapted = adapt_head(case.model, case.source, case.target, target_labels=ignored, labels_scale="ignore")
     assert adapted.summary.adapted[0] > 10 * adapted.summary.trained[0]
 
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
@@ -131,6 +132,10 @@ def test_the_source_error_of_any_regressor_is_the_cross_validated_one(rng):
         assert report.outputs[0].advice is Advice.LABEL
         assert ("new groups" in report.outputs[0].headline.text) == (given is not None)
     assert inspect(model, X, source=(X, y)).outcome == "no-shift"
+    model = Ridge().fit(X, y)
+    dense, sparse = inspect(model, Z, source=(X, y)), inspect(model, csr_array(Z), source=(csr_array(X), y))
+    assert [column.name for column in sparse.columns] == [column.name for column in dense.columns]
+    assert sparse.outputs[0].source_rmse == pytest.approx(dense.outputs[0].source_rmse)
 
 
 def test_an_object_that_is_no_estimator_is_measured_on_the_given_source_rows():
@@ -215,6 +220,9 @@ def test_the_outcome_does_not_contradict_implausible_predictions(kind):
     assert "the forecast does not hold" in report.outputs[0].headline.text
     assert "which does not hold for this target" in " ".join(str(report).split())
     assert "does not hold" not in str(inspect(kind().fit(X, y), Z, source=(X, y)))
+    unknown_range = codes(inspect(BayesSpARRegressor().fit(Moments.of(X, y)), 9.0 * Z))["SPAR018"]
+    ends = [y.mean() - 6.0 * y.std(), y.mean() + 6.0 * y.std()]
+    assert unknown_range.numbers["limits"] == pytest.approx(ends, rel=1e-6)
 
 
 def test_the_finding_about_constant_columns_is_true_without_weights():

@@ -88,7 +88,8 @@ def test_labels_overrule_the_forecast(truth, n, errors, outcome, advice, verdict
     assert (output.outcome, output.advice) == (outcome, advice)
     assert output.headline.numbers["verdict"] == verdict
     assert output.confirmed == (verdict == "confirmed") == (output.severity == "good")
-    assert bool(output.limits) == (n < 10)
+    assert ("pyspar.align" in output.limits) == (verdict != "confirmed")  # which of two changes the labels show
+    assert ("TargetCorrection" in output.limits) == (verdict != "confirmed" and n >= 10)
 
 
 def test_two_models_are_compared_by_paired_errors(truth):
@@ -121,6 +122,7 @@ def test_rounding_errors_confirm_the_model(rng):
         report = inspect(regressor().fit(X, 32.0 + 1.8 * X[:, 0]), Z, y=32.0 + 1.8 * Z[:, 0])
         (output,) = report.outputs
         assert output.confirmed
+        assert "which is rounding" in str(output)
         assert (output.outcome, output.advice) != ("hurts", Advice.CORRECT)
         assert all(finding.severity != "serious" for finding in report.findings)
 

@@ -64,6 +64,7 @@ def reports(data):
         "any": inspect(cubic, Z + 3.0, source=(X, y)),
         "labels": inspect(BayesSpARRegressor().fit(X, y), Z, y=labels),
         "two": inspect(BayesSpARRegressor().fit(X, np.c_[y, -y]), Z),
+        "errors of zero": inspect(BayesSpARRegressor().fit(X, np.zeros(300)), Z),
     }
 
 

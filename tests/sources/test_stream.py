@@ -110,21 +110,6 @@ def test_sparse_batches_may_have_weights_and_be_mixed_with_dense_ones(problem):
         np.testing.assert_allclose(coef, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("invalid", "words"),
-    [
-        ((sp.csr_array(np.full((3, 2), np.nan)), np.ones(3)), "batch 1: X.* NaN"),
-        ((sp.csr_array(np.ones((3, 2))), np.ones(2)), r"batch 1: .*\(3, 2\).*\(2,\)"),
-        ((sp.csr_array(np.ones((3, 4))), np.ones(3)), "batch 1: 4 features"),
-        ((np.ones((3, 2)), sp.csr_array(np.ones((3, 1)))), r"batch 1: y .*toarray"),
-    ],
-)
-def test_an_invalid_sparse_batch_is_named(invalid, words):
-    valid = (sp.csr_array(np.eye(2)), np.ones(2))
-    with pytest.raises(ValueError, match=words):
-        BayesSpARRegressor().fit([valid, invalid])
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pytest.param("torch", id="tensors")])
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_batches_without_weight_are_skipped(problem, make, empty):

@@ -109,15 +109,16 @@ def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("collinear", [False, True])
-def test_the_product_of_a_gpu_has_the_moments_of_the_rows(collinear, weighted, monkeypatch):
-    """The function runs on any device. Several blocks are added, and collinear columns take the exact route."""
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_product_of_a_gpu_has_the_moments_of_the_rows(dtype, collinear, weighted, monkeypatch):
+    """The function runs on any device. Several blocks are added; collinear columns and float64 take the exact route."""
     monkeypatch.setattr("pyspar.sources.torch._GPU_BLOCK_BYTES", 8 * 6 * 100)
     torch.manual_seed(0)
     X, Y = torch.randn(1000, 6) * torch.logspace(-2, 2, 6) + 30.0, torch.randn(1000, 2).double()
     w = torch.rand(1000).double() + 0.1 if weighted else None
     if collinear:
         X[:, 3] = 2.0 * X[:, 1]
-    found = moments_on_device(X, Y, w, float(np.finfo(np.float32).eps)).root
+    found = moments_on_device(X, Y, w, float(np.finfo(dtype).eps)).root
     expected = Moments.of(X.double().numpy(), Y.numpy(), None if w is None else w.numpy()).root
     lengths = np.linalg.norm(expected, axis=0)
     np.testing.assert_allclose(

@@ -170,7 +170,10 @@ def run() -> None:
             setattr(sys, name, io.StringIO())
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # in every locale
-    app(prog_name="spar")
+    try:
+        app(prog_name="spar")
+    except OSError as error:  # of help texts; the commands handle their own errors
+        sys.exit(f"error: cannot print the result: {str(error.strerror).lower()}")
 
 
 def _run(command: str, given: dict[str, Any], **own: Any) -> None:

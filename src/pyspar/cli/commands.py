@@ -59,9 +59,8 @@ def adapt(
         if use_labels:
             check_scale([each.predict(inputs.Z) for each in (trained, *models.values())], inputs)
             model = TargetCorrection(models if len(models) > 1 else model).fit(inputs.Z, inputs.labels)
-            assumed = model.chosen_ if len(models) > 1 else assumed
+            assumed, chosen = (model.chosen_, model.chosen_) if len(models) > 1 else (assumed, None)
             errors = {name: root_mean_square(each.predict(inputs.Z) - inputs.labels) for name, each in models.items()}
-            chosen = assumed if len(models) > 1 else None
             correction = {"labels": model.n_labels_, "candidates": errors, "chosen": chosen}
         after = forecast(model, inputs)
         before = getattr(after, "rmse_uncorrected", before and before.rmse)
@@ -70,9 +69,11 @@ def adapt(
     fields = ("rmse", "interval80", "interval95", "source_rmse")
     expected = {"before": before} | {name: getattr(after, name, None) for name in fields}
     identity, label = request.identity, inputs.label if inputs.label in inputs.target.names else None
+    if inputs.is_streamed and label and files.has_text(next(files.read_batches(inputs.target, [label])), label, notes):
+        label = None
     ids = None if identity is None or inputs.is_streamed else inputs.target_cells[identity]
     batches: Any = [(inputs.Z, inputs.labels, ids)]
-    batches = read_rows(inputs.target, inputs.kinds, label, request) if inputs.is_streamed else batches
+    batches = read_rows(inputs.target, inputs.columns.kinds, label, request) if inputs.is_streamed else batches
     is_scored = not use_labels and (inputs.labels is not None or (inputs.is_streamed and label is not None))
     with write_atomically(*(path for path in (output, save_model) if path is not None)) as parts:
         if output is not None or is_scored or not inputs.is_streamed:
@@ -103,7 +104,7 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
     with progress_bar("fitting and forecasting"), collect_warnings() as notes:
         model = fit(inputs, "bayes", alpha)
         inspected = model[-1] if inputs.is_streamed else model
-        columns = list_columns(model[0], inputs.kinds)
+        columns = list_columns(model[0], inputs.columns.kinds)
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
     report = replace(report, notes=(*inputs.notes, *notes))
     if html is not None:
@@ -270,7 +271,8 @@ def root_mean_square(values: Any) -> float:
 
 def describe_data(inputs: Inputs) -> Result:
     """Return the rows and columns of both files."""
-    n_dates, n_categories = (list(inputs.kinds.values()).count(kind) for kind in ("date", "category"))
-    counts = {"numeric": len(inputs.kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
+    kinds = list(inputs.columns.kinds.values())
+    n_dates, n_categories = kinds.count("date"), kinds.count("category")
+    counts = {"numeric": len(kinds) - n_dates - n_categories, "categorical": n_categories, "date": n_dates}
     rows = {"source_rows": len(inputs.y), "target_rows": inputs.n_target}
     return {"label": inputs.label, **rows, "columns": counts, "imputed": inputs.imputed, "ignored": inputs.ignored}

@@ -224,10 +224,6 @@ class Inputs:
     imputed: dict[str, str] = field(default_factory=dict)
 
     @property
-    def kinds(self) -> dict[str, str]:
-        return self.columns.kinds
-
-    @property
     def is_streamed(self) -> bool:
         return isinstance(self.Z, Moments)
 
@@ -344,13 +340,17 @@ def _check_labels(values: Any, source: RowFile, label: str, request: Request) ->
     return [f"source: {rows} ignored"] if missing else []
 
 
-def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
-    """Return the labels of the target, NaN where missing; None without labels. Text in their place is a note."""
-    labels, kind = None, target.kind(label) if label in target.names else "empty"
-    if is_number(kind) and kind != "date":
-        labels = target.labels(label)
-    elif kind != "empty":
+def has_text(target: Table, label: str, notes: list[str]) -> bool:
+    """Return whether text or dates are in the place of the target's labels, and add a note about it."""
+    if is_text := (kind := target.kind(label)) == "date" or not (is_number(kind) or kind == "empty"):
         notes.append(f"the predictions are not scored: the target's column {label!r} is not numeric")
+    return is_text
+
+
+def _target_labels(target: Table, label: str, request: Request, notes: list[str]) -> Any:
+    """Return the labels of the target, NaN where missing; None without labels."""
+    labels = None if label not in target.names or has_text(target, label, notes) else target.labels(label)
+    labels = None if labels is None or np.isnan(labels).all() else labels
     if request.labels is None:
         return labels
     if labels is not None and not request.use_target_labels:

@@ -38,7 +38,7 @@ def list_result(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "rows", f"{data['source_rows']:,} source, {data['target_rows']:,} target"
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in data["columns"].items() if count)
         yield "features", f"{kinds}; label {data['label']!r}"
-    elif "rows" in result:
+    else:
         yield "rows", f"{result['rows']:,}"
     if "method" in result:
         is_chosen = (result.get("correction") or {}).get("chosen")

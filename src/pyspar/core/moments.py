@@ -191,10 +191,6 @@ class Moments:
         """Return the bound on the rounding error of each feature's column as it was measured."""
         return np.asarray(ROUNDING_SLACK * self.eps * self.column_lengths()[: self.n_features])
 
-    def spread_about(self, origin: Vector) -> Vector:
-        """Return the root mean square of each feature about an origin."""
-        return np.asarray(column_norms(self.without_outputs().root_about(origin)) / np.sqrt(self.weight))
-
 
 def column_norms(columns: Matrix) -> Vector:
     """Return the norm of each column.
@@ -473,9 +469,11 @@ def _eps_of(dtype: Any) -> float:
     return EPS64
 
 
-def column_names(X: Any) -> tuple[str, ...]:
-    """Return the column names of a data frame, or an empty tuple if they are not all strings."""
+def column_names(X: Any, *, integers: bool = False) -> tuple[Any, ...]:
+    """Return the column names of a data frame if they are all strings, or all integers; otherwise an empty tuple."""
     names = tuple(getattr(X, "columns", ()))
+    if integers and all(isinstance(name, int) for name in names):
+        return names
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else ()
 
 

@@ -69,17 +69,17 @@ class Prior:
         return np.asarray(coef), np.asarray(self.intercept + fit.y_mean - fit.x_mean @ correction)
 
 
-def units_of_features(
+def make_prior(
     source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
-) -> Vector:
-    """Return the scale of each feature in the prior.
+) -> Prior:
+    """Return the prior about zero with the scale of each feature.
 
     ``target_spread`` is the root mean square of each target feature about the source mean, or about zero without an
     intercept. Without it, "max" equals "source". A feature that is constant in the source gets zero and is dropped when
     fitting. With ``unseen=True`` (forecasts) it gets its spread over the target, or one with "equal".
 
     >>> X = np.array([[-1.0, -1.0], [1.0, 1.0]])
-    >>> units_of_features(Moments.of(X), np.array([5.0, 0.1]), "max", fit_intercept=True)
+    >>> make_prior(Moments.of(X), np.array([5.0, 0.1]), "max", fit_intercept=True).units
     array([5., 1.])
     """
     origin = None if fit_intercept else np.zeros_like(source.mean)
@@ -90,13 +90,14 @@ def units_of_features(
         unit = other = np.ones_like(spread)
     else:
         unit, other = np.maximum(spread, target_spread) if scale == "max" else spread, target_spread
-    return np.where(spread > 0.0, unit, other if unseen else 0.0)
+    units = np.where(spread > 0.0, unit, other if unseen else 0.0)
+    return Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
 
 
 def spread_about_source(source: Moments, target: Moments, centred: bool) -> Vector:
     """Return the root mean square of each target feature about the source mean, or about zero if not centred."""
-    mean = source.mean[: target.n_features]
-    return target.spread_about(mean if centred else np.zeros_like(mean))
+    features = target.without_outputs().root_about(source.mean[: target.n_features] * centred)
+    return np.asarray(column_norms(features) / np.sqrt(target.weight))
 
 
 def inverse(units: Vector) -> Vector:
@@ -313,8 +314,7 @@ def fit_ridge(
     if prior is None:
         d, k = source.n_features, source.n_outputs
         prior = Prior(np.ones(d), np.zeros((d, k)), np.zeros(k))
-    else:
-        source = prior.transform(source)
+    source = prior.transform(source)
     fit = least_squares(source, fit_intercept=fit_intercept, eigen=eigen)
     data = label_coordinates(fit)
     sigma, tau, kappa, log_evidence, limit = map(np.array, zip(*maximum_evidence(data), strict=True))

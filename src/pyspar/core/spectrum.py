@@ -18,6 +18,7 @@ from pyspar.core.moments import EPS64, GRAM_SPREAD, ROUNDING_SLACK, Matrix, Mome
 
 Eigen: TypeAlias = Callable[[Matrix], tuple[Vector, Matrix]]
 """A function like ``gram_eigen``, which may compute on another device."""
+_PROJECTION_SLACK = 4.0  # rounding error of a projected column, in epsilons of the length of all columns together
 MAX_CUTOFF = 1e-3  # the largest default cutoff, for any number of rows
 
 
@@ -92,7 +93,10 @@ def decompose(
         else:
             R, Y = s[:, None] * Vt * scale, U.T @ Y
             found = _by_square(R, Y, limit, eigen or gram_eigen)
-        found = _by_svd(R, Y) if w is not None or found is None else found
+        if w is not None or found is None:
+            U, s, Vt = thin_svd(R)
+            positive = s > 0.0
+            found = s[positive], Vt[positive].T, U[:, positive].T @ Y
     lam, V, c = found
     w = V @ (c / lam[:, None]) if w is None else w
     if not varies.all():
@@ -120,12 +124,6 @@ def _by_square(R: Matrix, Y: Matrix, rounding: Vector, eigen: Eigen) -> tuple[Ve
     V = R.T @ (E / lam)
     # The columns of V are orthogonal to the digits that the square kept. One Newton step doubles their number.
     return lam, V @ (1.5 * np.eye(len(R)) - 0.5 * (V.T @ V)), E.T @ Y
-
-
-def _by_svd(R: Matrix, Y: Matrix) -> tuple[Vector, Matrix, Matrix]:
-    U, lam, Vt = thin_svd(R)
-    rank = int((lam > 0.0).sum())
-    return lam[:rank], Vt[:rank].T, U[:, :rank].T @ Y
 
 
 def gram_eigen(root: Matrix) -> tuple[Vector, Matrix]:
@@ -223,3 +221,16 @@ def rotate_features(features: Moments, directions: Matrix) -> Moments:
     eps = np.minimum(np.divide(rounding, lengths, out=np.full(len(lengths), 0.5), where=lengths > 0.0), 0.5)
     rotated = np.hstack([root[:, :1], along, root[:, d + 1 :]])
     return replace(features, root=rotated, n_features=len(directions), eps=eps, names=())
+
+
+def project_features(features: Moments, directions: Matrix) -> Moments:
+    """Project the features onto orthonormal directions (rows). A column reduced to rounding counts as constant."""
+    d = features.n_features
+    if len(directions) == d:
+        return features
+    root = features.root.copy()
+    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
+    rounding = _PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
+    lengths = column_norms(root[:, 1 : d + 1])
+    share = np.divide(rounding, lengths, out=np.full(d, 0.5), where=lengths > 0.0)
+    return replace(features, root=root, eps=np.maximum(features.eps, np.minimum(share, 0.5)))

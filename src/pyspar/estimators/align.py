@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from pyspar.core.moments import EPS64, Mask, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
+from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_names, measured_eps, refuse_masked
 from pyspar.errors import InputError
 from pyspar.estimators.labels import check_model
-from pyspar.estimators.validation import accepts_nan, compare_columns, has_numbers, is_missing
+from pyspar.estimators.validation import accepts_nan, check_order, compare_columns, has_numbers, is_missing
 from pyspar.sources import kind_of, refuse_large
 from pyspar.text import list_some
 
@@ -30,7 +31,8 @@ class ColumnStatistics:
     mean: Vector
     spread: Vector
     codes: Matrix  # MAX_CODES x columns
-    names: tuple[str, ...]
+    names: tuple[Any, ...]  # text, or integers
+    eps: Vector  # the precision of each column
 
     @classmethod
     def of(cls, rows: Any, role: str) -> ColumnStatistics:
@@ -43,7 +45,9 @@ class ColumnStatistics:
         n, d = (rows.rows, rows.n_features) if is_moments else rows.shape
         if n < 2:
             raise InputError(f"Found {n} sample(s) in the {role} while a minimum of 2 is required for a spread")
-        names = rows.names if is_moments else column_names(rows)
+        names = rows.names if is_moments else column_names(rows, integers=True)
+        if repeated := [name for name, count in Counter(names).items() if count > 1]:
+            raise InputError(f"the {role} has duplicate column names {list_some(repeated)}; rename the columns")
         mean, spread, codes = np.full(d, np.nan), np.full(d, np.nan), np.full((MAX_CODES, d), np.nan)
         if is_moments:
             mean, spread = rows.mean[:d], rows.spread[:d]
@@ -60,19 +64,8 @@ class ColumnStatistics:
                     )
                 refuse_large(f"the {role}", numbers)
                 mean[i], spread[i], codes[:, i] = numbers.mean(), numbers.std(), _codes_of(numbers)
-        return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names)
-
-    def check_columns(self, source: ColumnStatistics) -> None:
-        """Raise InputError if the columns of the target differ from those of the source."""
-        compare_columns(source.names, len(source.mean), self.names, len(self.mean), "the target")
-        if mixed := np.flatnonzero(np.isnan(self.mean) != np.isnan(source.mean)).tolist():
-            names = list_some(self.names[i] if self.names else f"column {i}" for i in mixed)
-            raise InputError(f"{names} must be numeric in the target and the source or in none; convert them")
-
-    def has_codes_of(self, source: ColumnStatistics) -> Mask:
-        """Return whether a column has few values, and all of them are values of the source."""
-        is_known = (self.codes[:, None] == source.codes).any(axis=1)
-        return np.asarray((is_known | np.isnan(self.codes)).all(axis=0) & is_known.any(axis=0))
+        eps = np.full(d, rows.eps if is_moments else measured_eps(rows))
+        return cls(mean, np.where(spread <= CONSTANT_SHARE * np.abs(mean), 0.0, spread), codes, names, eps)
 
 
 class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -84,7 +77,8 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     Constant columns and those of text, categories, booleans and dates are not changed, nor is a numeric column with at
     most 24 distinct values in the source and no others in the target. These are probably codes of categories, such as
     months. Of Moments, only columns of zeros and ones are recognised. Missing values are ignored and remain missing.
-    Data frames remain data frames. After ``adapt`` a value z becomes ``scale_ * z + shift_``.
+    Data frames remain data frames. float32 remains float32 if the source has it too, and otherwise becomes float64.
+    After ``adapt`` a value z becomes ``scale_ * z + shift_``.
 
     Examples
     --------
@@ -97,9 +91,9 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         """Read the source: an array, a data frame or Moments. y is ignored."""
         source = ColumnStatistics.of(X, "source")
         self.__dict__.pop("feature_names_in_", None)
-        if source.names:
+        if source.names and isinstance(source.names[0], str):
             self.feature_names_in_ = np.array(source.names, dtype=object)
-        self.source_, self.n_features_in_ = source, len(source.mean)
+        self._column_order, self.source_, self.n_features_in_ = source.names, source, len(source.mean)
         self.shift_, self.scale_ = np.zeros(len(source.mean)), np.ones(len(source.mean))
         return self
 
@@ -107,8 +101,13 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         """Read the target, in the same forms as the source."""
         check_is_fitted(self)
         source, target = self.source_, ColumnStatistics.of(Z, "target")
-        target.check_columns(source)
-        is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~target.has_codes_of(source)
+        compare_columns(source.names, len(source.mean), target.names, len(target.mean), "the target")
+        if mixed := np.flatnonzero(np.isnan(target.mean) != np.isnan(source.mean)).tolist():
+            names = list_some(target.names[i] if target.names else f"column {i}" for i in mixed)
+            raise InputError(f"{names} must be numeric in the target and the source or in none; convert them")
+        is_known = (target.codes[:, None] == source.codes).any(axis=1)  # values that occur in the source
+        has_codes = (is_known | np.isnan(target.codes)).all(axis=0) & is_known.any(axis=0)
+        is_mapped = (source.spread > 0.0) & (target.spread > 0.0) & ~has_codes
         scale = np.where(is_mapped, source.spread / np.where(is_mapped, target.spread, 1.0), 1.0)
         self.scale_, self.shift_ = scale, np.where(is_mapped, source.mean - scale * target.mean, 0.0)
         return self
@@ -119,18 +118,24 @@ class ColumnAligner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         refuse_masked("X", X)
         if not hasattr(X, "columns"):
             X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-            return (X * self.scale_ + self.shift_).astype(X.dtype)
-        columns, changed = _columns_of(X), np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
+            is_single = X.dtype == np.float32 and self.source_.eps.min() > EPS64
+            return (X * self.scale_ + self.shift_).astype(np.float32 if is_single else np.float64)
+        columns, changed = _columns_of(X), self._mapped()
         validate_data(self, X, reset=False, skip_check_array=True)
+        check_order(self, X, "X")
         if text := [X.columns[i] for i in changed if not (_is_numeric(columns[i]) or all(map(is_missing, columns[i])))]:
             raise InputError(f"{list_some(text)} must be numeric in X, as in adapt; convert them")
-        mapped = {i: _map_column(columns[i], float(self.scale_[i]), float(self.shift_[i])) for i in changed}
+        scale, shift, is_single = self.scale_.tolist(), self.shift_.tolist(), (self.source_.eps > EPS64).tolist()
+        mapped = {i: _map_column(columns[i], scale[i], shift[i], is_single[i]) for i in changed}
         if hasattr(X, "with_columns"):  # polars
             return X.with_columns(*mapped.values())
         X = X.copy(deep=False)
         for i, column in mapped.items():
             X.isetitem(i, column)
         return X
+
+    def _mapped(self) -> Any:  # the positions of the columns that change
+        return np.flatnonzero((self.scale_ != 1.0) | (self.shift_ != 0.0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,6 +158,11 @@ class AlignedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict(self, X: Any) -> Any:
         """Predict for target rows."""
         return self.model.predict(self.aligner.transform(X))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        mapped, names = self.aligner._mapped(), self.aligner.source_.names or range(self.aligner.n_features_in_)
+        columns = f"{len(mapped)} of {len(names)} columns mapped: {list_some(names[i] for i in mapped)}"
+        return f"AlignedRegressor({self.model!r}; {columns})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -216,13 +226,13 @@ def _as_floats(column: Any) -> Vector:
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, dtype=np.float64)
 
 
-def _map_column(column: Any, scale: float, shift: float) -> Any:
+def _map_column(column: Any, scale: float, shift: float, is_single: bool) -> Any:
     """Return a column of a frame times a scale plus a shift. It is computed in float64, as for arrays."""
     eps, is_polars = measured_eps(column), hasattr(column, "cast")
     if eps > EPS64 or (not is_polars and column.dtype.kind == "O"):
         plain = column.cast(float) if is_polars else type(column)(_as_floats(column), column.index, name=column.name)
         mapped = plain * scale + shift
-        is_single = eps == np.finfo(np.float32).eps  # float16 may be too small for the values of the source
+        is_single &= eps == np.finfo(np.float32).eps  # float16 may be too small for the values of the source
         return getattr(mapped, "cast" if is_polars else "astype")(column.dtype) if is_single else mapped
     return column * scale + shift
 

@@ -18,15 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyspar.core.adapt import Adaptation
 from pyspar.core.forecast import Forecast, expected_square, row_scale, source_square
 from pyspar.core.moments import Matrix, Moments, Vector, WeightlessRows, column_names, refuse_extremes
-from pyspar.core.regression import (
-    Fit,
-    Prior,
-    PriorScale,
-    RidgePosterior,
-    fit_ridge,
-    spread_about_source,
-    units_of_features,
-)
+from pyspar.core.regression import Fit, PriorScale, RidgePosterior, fit_ridge, make_prior, spread_about_source
 from pyspar.core.separation import Separation, measure_separation
 from pyspar.core.spectrum import Eigen
 from pyspar.estimators import validation
@@ -90,6 +82,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         # The weights of least squares do not depend on the noise, but forecasts do.
         validation.check_counts(source.moments, "source", least=2.0 if hasattr(self, "prior_scale") else 0.0)
         self._learn(source, group_rmse, eigen_on_device_of(X))
+        self._column_order = column_names(X, integers=True)
         validation.warn_of_fit(self)
         return self
 
@@ -109,6 +102,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
                 raise
             return self
         self._learn(source if first else source.added_to(self), None, eigen_on_device_of(X))
+        self._column_order = column_names(X, integers=True) if first else self._column_order
         self._is_partial_fit = True  # a batch may have small weights, so adapt warns about their sum
         return self
 
@@ -137,7 +131,7 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         if kind_of(X) in ("dask", "torch"):
             refuse_dates("X", X)
-            validation.check_columns(self, column_names(X), X.shape[1] if X.ndim == 2 else 0, role="X")
+            validation.check_columns(self, column_names(X, integers=True), X.shape[1] if X.ndim == 2 else 0, role="X")
             return linear_prediction(X, self.coef_, self.intercept_)
         return validation.check_rows(self, X) @ self.coef_.T + self.intercept_
 
@@ -279,14 +273,6 @@ class AdaptableRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # ty
         new = copy.copy(self)
         new._replace(ADAPTATION_ATTRIBUTES, self._describe(self._fit, self._fit.w_hat, self._y_ndim))
         return new
-
-
-def make_prior(
-    source: Moments, target_spread: Vector | None, scale: PriorScale, *, fit_intercept: bool, unseen: bool = False
-) -> Prior:
-    """Return the prior about zero with the features' scales; see :func:`units_of_features`."""
-    units = units_of_features(source, target_spread, scale, fit_intercept=fit_intercept, unseen=unseen)
-    return Prior(units, np.zeros((source.n_features, source.n_outputs)), np.zeros(source.n_outputs))
 
 
 def per_output(values: Vector, y_ndim: int) -> Any:

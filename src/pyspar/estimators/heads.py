@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from pyspar.core.adapt import Adaptation, adapt, rule_at
-from pyspar.core.moments import EPS64, Matrix, Moments, Vector, column_norms
+from pyspar.core.moments import EPS64, Matrix, Moments, Vector
 from pyspar.core.refit import refit_head
 from pyspar.core.regression import fit_ols
-from pyspar.core.spectrum import Eigen, default_cutoff, directions_above
+from pyspar.core.spectrum import Eigen, default_cutoff, directions_above, project_features
 from pyspar.estimators.validation import CONFIDENCE, check_choice
 
 HeadMethod = Literal["bayes", "spar", "ols"]
-_PROJECTION_SLACK = 4.0  # rounding error of a projected column, in epsilons of the length of all columns together
 
 
 class Changed(NamedTuple):
@@ -69,7 +68,7 @@ def new_head_weights(
         new = refit_head(source, target, w0, bias, alpha=alpha, cutoff=cutoff, error_roots=error_roots, eigen=eigen)
         return NewHead(w0 + new.w_proj.T, bias, Changed(int(new.n_kept.sum()), new.removed.size), new)
     kept = directions_above(source, default_cutoff(source) if cutoff is None else cutoff)
-    fit = fit_ols(_project_features(source, kept), fit_intercept=b0 is not None, eigen=eigen)
+    fit = fit_ols(project_features(source, kept), fit_intercept=b0 is not None, eigen=eigen)
     weights, directions, adaptation = fit.w_hat, fit.x.V, None
     if target is not None and method == "spar":
         # The target keeps its other directions: the paper's SpAR decides along the target's full directions.
@@ -78,16 +77,3 @@ def new_head_weights(
     differs = np.abs((weights.T - w0) @ directions) > EPS64 * np.abs(w0).max()
     bias = fit.y_mean - fit.x_mean @ weights
     return NewHead(weights.T.copy(), bias, Changed(int(differs.sum()), differs.size), adaptation)
-
-
-def _project_features(features: Moments, directions: Matrix) -> Moments:
-    """Project the features onto orthonormal directions (rows). A column reduced to rounding counts as constant."""
-    d = features.n_features
-    if len(directions) == d:
-        return features
-    root = features.root.copy()
-    root[:, 1 : d + 1] = (root[:, 1 : d + 1] @ directions.T) @ directions
-    rounding = _PROJECTION_SLACK * EPS64 * np.linalg.norm(features.column_lengths()[:d])
-    lengths = column_norms(root[:, 1 : d + 1])
-    share = np.divide(rounding, lengths, out=np.full(d, 0.5), where=lengths > 0.0)
-    return replace(features, root=root, eps=np.maximum(features.eps, np.minimum(share, 0.5)))

@@ -28,7 +28,8 @@ def adapt_pipeline(pipe: Any, Z: Any) -> Any:
 
     Z passes through the earlier steps, which were fitted on the source and are shared by the copy. ``pipe`` is a
     Pipeline, TransformedTargetRegressor or fitted search, or any nesting of these, around one of pyspar's regressors. A
-    search is replaced by its best estimator. Do not search over ``alpha``: it has no effect before adapting.
+    search is replaced by its best estimator. Do not search over ``alpha``: it has no effect before adapting. A step
+    that is a ``ColumnAligner`` is not adapted: forecasts do not hold for aligned columns. Use :func:`pyspar.align`.
 
     Examples
     --------

@@ -8,9 +8,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from pyspar.core.adapt import Adaptation, adapt, rule_at
 from pyspar.core.moments import Matrix, Moments, Vector
-from pyspar.core.regression import Fit, Noise, OLSFit, PriorScale, RidgePosterior, fit_ols, fit_ridge
+from pyspar.core.regression import Fit, Noise, OLSFit, PriorScale, RidgePosterior, fit_ols, fit_ridge, make_prior
 from pyspar.core.spectrum import Eigen
-from pyspar.estimators.base import AdaptableRegressor, make_prior, per_output
+from pyspar.estimators.base import AdaptableRegressor, per_output
 from pyspar.estimators.validation import CONFIDENCE, Attributes
 
 

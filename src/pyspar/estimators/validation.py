@@ -97,6 +97,7 @@ def read_labelled_rows(
         refuse_masked(name, values)
         refuse_dates(name, values)
     if not reset and y is not None:
+        check_order(estimator, X, "batch")
         ndim, outputs, shape = estimator._y_ndim, estimator.moments_.n_outputs, tuple(np.shape(y))
         if shape[1:] != (outputs,) * (ndim - 1):
             expected = f"y must have {ndim} dimension(s) and {outputs} output(s), as in earlier batches"
@@ -105,7 +106,7 @@ def read_labelled_rows(
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         if not reset:
-            check_columns(estimator, column_names(X), X.shape[-1], role="batch")
+            check_columns(estimator, column_names(X, integers=True), X.shape[-1], role="batch")
         moments = moments_of(X, y, sample_weight)
         if moments.rows < min_rows:
             raise ValueError(f"Found {moments.rows} sample(s) while a minimum of {min_rows} is required.")
@@ -150,7 +151,8 @@ def target_moments(estimator: Any, Z: Any, sample_weight: Any) -> Moments:
         raise ValueError(f"sample_weight must be None for {kind}; pass Moments of the weighted rows instead")
     if kind in ("rows", "sparse"):
         if len(shape := np.shape(Z)) == 2:
-            check_columns(estimator, tuple(map(str, getattr(Z, "columns", ()))), shape[1])
+            names = column_names(Z, integers=True) or tuple(map(str, getattr(Z, "columns", ())))
+            check_columns(estimator, names, shape[1])
         eps = measured_eps(Z)
         rows = check_rows(estimator, Z, "the target", ensure_all_finite=False)
         return _moments_in_memory(rows, None, sample_weight, eps, getattr(estimator, "feature_names_in_", None))
@@ -186,13 +188,21 @@ def check_rows(estimator: Any, X: Any, name: str = "X", **options: Any) -> Any:
     """Check unlabelled rows against the features of a fitted estimator, and return them as floats."""
     refuse_masked(name, X)
     refuse_dates(name, X)
+    check_order(estimator, X, name)
     with explain_text(X):
         return validate_data(estimator, X, reset=False, **(READ_OPTIONS | options))
 
 
 def check_columns(estimator: Any, names: tuple[str, ...], width: int, *, role: str = "target") -> None:
     """Raise ValueError for columns that differ from those of a fitted estimator. ``names`` is empty if unknown."""
-    compare_columns(getattr(estimator, "feature_names_in_", ()), estimator.n_features_in_, names, width, role)
+    known = getattr(estimator, "feature_names_in_", getattr(estimator, "_column_order", ()))
+    compare_columns(known, estimator.n_features_in_, names, width, role)
+
+
+def check_order(estimator: Any, X: Any, role: str) -> None:
+    """Raise InputError for a frame with the integer names of the fit in another order."""
+    if not hasattr(estimator, "feature_names_in_"):
+        check_columns(estimator, column_names(X, integers=True), estimator.n_features_in_, role=role)
 
 
 def compare_columns(known: Any, expected: int, names: Any, width: int, role: str) -> None:
@@ -202,8 +212,9 @@ def compare_columns(known: Any, expected: int, names: Any, width: int, role: str
         missing, extra = [name for name in known if name not in given], [name for name in names if name not in old]
         if not missing and not extra:
             raise InputError(f"{role} has the columns of the source in a different order; use {list_some(known)}")
-        differ = f"missing {list_some(missing)}, unexpected {list_some(extra)}"
-        raise InputError(f"{role} has {width} columns, the source has {expected}: {differ}")
+        if isinstance(known[0], str):  # pandas also gives integers to columns without names
+            differ = f"missing {list_some(missing)}, unexpected {list_some(extra)}"
+            raise InputError(f"{role} has {width} columns, the source has {expected}: {differ}")
     if width != expected:
         fix = "pass the columns used in fit, in order" + "; is the label one of them?" * (width == expected + 1)
         raise InputError(f"{role} has {width} columns, the source has {expected}; {fix}")

@@ -16,7 +16,7 @@ from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
 from pyspar.estimators.calibration import forecast_error, refuse_training_rows
-from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected
+from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected, weigh_known
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import Function, check_loader
@@ -143,7 +143,7 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
-    labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" does not
+    labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" checks no labels
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     progress : bool; by default, a progress bar is shown on a terminal after two seconds
@@ -249,7 +249,8 @@ def _correct(
                 f"{_name_output(k, spread)} is {np.nanmedian(distances):.3g}, and the source labels have the standard "
                 f"deviation {spread[k]:.3g}; pass them as the model predicts them, or labels_scale='ignore'"
             )
-    drifts, reports = fit_outputs(features, predicted, labels, counts)
+    weights = None if check else weigh_known(predicted, labels, counts)  # and without warnings of the labels
+    drifts, reports = fit_outputs(features, predicted, labels, counts, weights=weights)
     coef, intercept = new.coef.copy(), new.intercept.copy()
     for k, drift in enumerate(drifts):
         if drift is not None:
@@ -257,8 +258,7 @@ def _correct(
     forecasts = [drift and forecast_corrected([(1.0, drift)], "the corrected head") for drift in drifts]
     several, total = len(coef) > 1, new.changed.total
     moved = int((coef != new.coef).any(axis=1).sum()) * total // len(coef)
-    changed = Changed(max(new.changed.directions, moved), total)
-    corrected = replace(new, coef=coef, intercept=intercept, changed=changed)
+    corrected = replace(new, coef=coef, intercept=intercept, changed=Changed(max(new.changed.directions, moved), total))
     return corrected, reports if several else reports[0], forecasts if several else forecasts[0]
 
 

@@ -42,9 +42,7 @@ def draw_errors(output: OutputReport) -> dict[str, Any]:
     if (c := output.correction) is not None:
         rows.append((f"corrected, {c.n_labels:g} labels", "expected", c.rmse, c.interval80, c.interval95))
     rows = [row for row in rows if row[2] is not None and math.isfinite(row[2])]
-    ends = [end for row in rows for end in (row[2], *(row[4] or ())) if 0.0 < end < math.inf]
-    if not ends:
-        return {"rows": []}
+    ends = [end for row in rows for end in (row[2], *(row[4] or ())) if 0.0 < end < math.inf] or [1.0]
     is_log = max(ends) > LOG_SCALE_RATIO * min(ends)
     low, high = (0.8 * min(ends), 1.3 * max(ends)) if is_log else (0.0, 1.1 * max(ends))
 

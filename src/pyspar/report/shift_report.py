@@ -162,7 +162,8 @@ class OutputReport:
     @property
     def limits(self) -> str:
         """What the target rows cannot show, and what each possibility implies; "" if labels have shown it."""
-        return "" if self.confirmed or self.n_labels >= LABELS_TO_DECIDE else LIMITS[self.outcome == "no-shift"]
+        has_enough, is_equal = self.n_labels >= LABELS_TO_DECIDE, self.outcome == "no-shift"
+        return "" if self.confirmed or (has_enough and is_equal) else LIMITS[2 if has_enough else is_equal]
 
     def list_errors(self) -> list[str]:
         """Return the errors of all models and the advice, one line each."""
@@ -256,8 +257,10 @@ LIMITS = (
     "changed (another sensor, instrument or unit), pyspar.align(model, source=X, target=Z) removes it; if the "
     "population changed and the relation stayed, SpAR applies (adapt); if you do not know, ten labels decide.",
     "Not known: unlabelled rows do not show whether the relation between features and label changed; ten labels do.",
+    "Not known: whether the measurement or the population changed. If the measurement may have changed, let the labels "
+    "choose: TargetCorrection({'trained': model, 'aligned': pyspar.align(model, source=X, target=Z)}).fit(Z, y).",
 )
-"""What unlabelled rows cannot show: after a shift, and without one."""
+"""What unlabelled rows cannot show: after a shift, and without one; and what labels leave open after a shift."""
 
 CORRECTED = (
     "After a correction with {n_labels:count} target labels, expect an RMSE of {expected} on the target. Without it "
