@@ -28,7 +28,7 @@ from pyspar.text import format_number, format_percent
 
 MIN_WEIGHT = 1e-4  # a warning names a label with less; of right labels, fewer than 1 in 1,000 draws have it
 MAX_FACTOR = 5.0  # labels whose spread differs from that of the predictions by more may have another unit
-EVIDENCE = 2.0 / (MIN_KURTOSIS - 1.0)  # n squares with these tails vary like 0.4 n squares of normal errors
+POWER = 2.0 / (MIN_KURTOSIS - 1.0)  # of a candidate's evidence: n squares with these tails vary like 0.4 n normal ones
 MIN_SHARE = 1e-3  # a candidate with a smaller posterior weight is left out
 
 
@@ -87,7 +87,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     the predictions change little. The model itself is not refitted, and no source rows are needed.
 
     Several candidates can be given, for example the trained model and the same model after an alignment. Each is
-    corrected, and the predictions are averaged by evidence. The prior weight of the first is twice that of any other.
+    corrected, and the predictions are averaged by their evidence to the power 0.4: noise may have the tails of a
+    Laplace distribution. The prior weight of the first is twice that of any other.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             fits[name] = model, transformer, drifts
         evidence = np.array([[drift.log_evidence for drift in fit[2] if drift is not None] for fit in fits.values()])
         exact = np.isinf(evidence)  # the outputs whose labels are all predicted; their number comes first
-        log_shares = EVIDENCE * np.where(exact, 0.0, evidence).sum(axis=1)
+        log_shares = POWER * np.where(exact, 0.0, evidence).sum(axis=1)
         log_shares += np.log([2.0] + [1.0] * (len(models) - 1))
         log_shares[exact.sum(axis=1) < exact.sum(axis=1).max()] = -np.inf
         shares = np.exp(log_shares - log_shares.max())
@@ -332,12 +333,12 @@ def is_in_another_unit(y: Array, x: Array) -> bool:
 def _compare(predictions: Any, labels: Array, counts: Array, weights: Array) -> tuple[dict[str, Candidate], Array]:
     """Return the errors of the candidates on the labels, and the factor of squares of each output, 0 without labels."""
     weights, squared = counts[:, None] * weights, counts[:, None] * np.square(weights)
-    total, factor = float(weights.sum()), weights.any(axis=0).astype(np.float64)
+    total, factor = float(weights.sum()), np.where(weights.any(axis=0), 1.0, 0.0)
     effective = total**2 / float(squared.sum())  # the number of labels
     squares = {name: np.where(weights > 0.0, np.square(labels - values), 0.0) for name, values in predictions.items()}
     if labels.shape[1] > 1:
         first = (weights * next(iter(squares.values()))).sum(axis=0)
-        factor *= np.where(first > 0.0, weights.sum(axis=0) / np.where(first > 0.0, first, 1.0), 1.0)
+        factor = factor * np.where(first > 0.0, weights.sum(axis=0) / np.where(first > 0.0, first, 1.0), 1.0)
     found = {}
     for name, values in squares.items():
         mse = float((weights * values * factor).sum() / total)
