@@ -68,7 +68,9 @@ is at least 0.10 and significantly above 0.05.
 
 `TargetCorrection` with the candidates trained, aligned and SpAR head, and labels of random target images, {draws} draws
 each: geometric mean (worst mean of one network and target; worst draw). *Choice* is `chosen_` alone, *choice and
-correction* the corrected average. The features of the correction are those of the trained network.
+correction* the corrected average. The features of the correction are those of the trained network. These rows were
+measured with the former weights of candidates, the full evidence, and with the former `chosen_`
+([design](../../docs/design.md#labels-of-the-target)).
 
 | network | images | targets | {label_header} |
 |---|---|---|{label_line}

@@ -43,13 +43,6 @@ def test_labels_can_be_given_in_three_forms_and_must_not_be_durations(shifted):
         TargetCorrection(model).fit(Z, pd.to_timedelta(np.arange(200), unit="D"))
 
 
-def test_the_model_stays_fitted_in_a_clone(shifted):
-    model, Z, y = shifted
-    copy = clone(TargetCorrection(model))
-    assert copy.model is model
-    assert copy.fit(Z, hide(y, 10)).predict(Z).shape == (200,)
-
-
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
@@ -195,9 +188,9 @@ def test_labels_choose_between_candidates(shifted):
     _, Z, _ = shifted
     rng = np.random.default_rng(1)
     models = {"trained": Scaled(1.0), "aligned": Scaled(3.0), "other": Scaled(-2.0)}
-    y = 3.0 * Z[:, 0] + 0.3 * rng.normal(size=200)
-    fixed = TargetCorrection(models).fit(Z, hide(y, 10))
-    alone = TargetCorrection(models["aligned"]).fit(Z, hide(y, 10))
+    y = 3.0 * Z[:, 0] + 0.03 * rng.normal(size=200)
+    fixed = TargetCorrection(models).fit(Z, hide(y, 30))
+    alone = TargetCorrection(models["aligned"]).fit(Z, hide(y, 30))
     assert fixed.chosen_ == "aligned"
     assert fixed.model_ is models["aligned"]
     np.testing.assert_array_equal(fixed.predict(Z), alone.predict(Z))
@@ -205,28 +198,46 @@ def test_labels_choose_between_candidates(shifted):
     assert [candidate.weight for candidate in fixed.candidates_.values()] == [0.0, 1.0, 0.0]
     assert [model.calls for model in models.values()] == [1, 4, 1]  # one for the fit, two of ``alone``, two predictions
     assert alone.chosen_ == "model"
-    residual = (y - Z[:, 0])[:10]
+    residual = (y - Z[:, 0])[:30]
     found = fixed.candidates_
     assert found["trained"].rmse == pytest.approx(np.sqrt(np.mean(residual**2)))
-    spread = np.std(residual**2, ddof=1) / np.sqrt(10.0)
+    spread = np.std(residual**2, ddof=1) / np.sqrt(30.0)
     assert found["trained"].standard_error == pytest.approx(spread / 2.0 / found["trained"].rmse)
     assert found["aligned"].rmse < found["trained"].rmse < found["other"].rmse
-    assert clone(fixed).model is models
+    assert clone(fixed).fit(Z, hide(y, 30)).model is models
 
 
-def test_the_first_candidate_must_be_beaten_by_more_than_one_standard_error():
+def test_the_chosen_candidate_has_the_smallest_expected_error():
     rng = np.random.default_rng(1)
-    models, switched = {"a": Scaled(1.0), "b": Scaled(1.2)}, 0
-    for _ in range(100):
-        Z = rng.normal(size=(10, 1))
-        y = 1.1 * Z[:, 0] + rng.normal(size=10)  # both are equally wrong
-        fixed = TargetCorrection(models, smooth=False).fit(Z, y)
-        error = {name: np.square(y - model.predict(Z)) for name, model in models.items()}
-        gain = error["a"] - error["b"]
-        expected = gain.mean() > gain.std(ddof=1) / np.sqrt(10.0)
-        assert fixed.chosen_ == ("b" if expected else "a")
-        switched += expected
-    assert 5 < switched < 30  # 16 % of normal differences
+    models, chosen = {"a": Scaled(1.0, 2), "b": Scaled(1.3, 2)}, []
+    for _ in range(40):
+        Z, counts = rng.normal(size=(60, 1)), rng.integers(1, 4, size=60)
+        y = 1.15 * Z + rng.normal(size=(60, 2))  # both are equally wrong
+        y[12:] = np.nan
+        fixed = TargetCorrection(models, smooth=False).fit(Z, y, counts)
+        low, high = fixed.predict_interval(Z)
+        truths = rng.normal((low + high) / 2.0, (high - low) / 4.0, size=(4000, 60, 2))
+        unit = counts[:12] @ np.square((y - Z)[:12])  # outputs count relative to the error of the first candidate
+        squares = {name: np.square(truths - model.predict(Z)).mean(axis=0) for name, model in models.items()}
+        mse = {name: (counts @ values / unit).sum() for name, values in squares.items()}
+        if abs(mse["a"] / mse["b"] - 1.0) > 0.01:  # more than the noise of the draws
+            assert fixed.chosen_ == min(mse, key=mse.get)
+            chosen.append(fixed.chosen_)
+    assert min(chosen.count("a"), chosen.count("b")) > 3
+
+
+def test_the_choice_is_better_than_a_paired_comparison_and_than_no_choice():
+    rng = np.random.default_rng(2)
+    models, errors = {"a": Scaled(1.0), "b": Scaled(2.5)}, np.empty((500, 3))
+    for draw in errors:
+        Z = rng.normal(size=(100, 2))
+        y = rng.uniform(1.0, 2.5) * Z[:, 0] + rng.laplace(size=100)
+        fixed = TargetCorrection(models).fit(Z, hide(y, 10))
+        a, b = (np.square(y - model.predict(Z)) for model in models.values())
+        paired = "b" if (a - b)[:10].mean() > (a - b)[:10].std(ddof=1) / np.sqrt(10.0) else "a"
+        draw[:] = np.log([{"a": a, "b": b}[name][10:].mean() for name in (fixed.chosen_, paired, "a")])
+    chosen, paired, first = np.exp(errors.mean(axis=0) / 2.0)
+    assert chosen < 0.995 * paired < 0.95 * first
 
 
 def test_candidates_are_averaged_by_their_evidence():
@@ -239,6 +250,8 @@ def test_candidates_are_averaged_by_their_evidence():
     weight = {name: candidate.weight for name, candidate in fixed.candidates_.items()}
     assert sum(weight.values()) == pytest.approx(1.0)
     assert weight["a"] > weight["b"] > 0.1  # the first has twice the prior weight
+    a, b = (part._parts["model"][2][0].log_evidence for part in parts.values())
+    assert weight["a"] / weight["b"] == pytest.approx(2.0 * np.exp(0.4 * (a - b)))  # 0.4: of a kurtosis of 6
     expected = sum(weight[name] * part.predict(Z) for name, part in parts.items())
     np.testing.assert_allclose(fixed.predict(Z), expected)
     low, high = fixed.predict_interval(Z)
@@ -272,10 +285,10 @@ def test_a_hopeless_candidate_does_not_make_a_wrong_label_count(error, size):
         for models in ({"good": Wave(0.0), "bad": Wave(size)}, {"bad": Wave(size), "good": Wave(0.0)}):
             both = TargetCorrection(models).fit(Z, labels) if error < 50.0 else warns_of_row_4(models, Z, labels)
             assert both.chosen_ == "good"
-            assert both.candidates_["good"].weight > 0.99
+            assert both.candidates_["good"].weight > 0.97
             assert both.drift_.label_weights == alone.drift_.label_weights
             assert both.candidates_["good"].standard_error < 0.3 * both.candidates_["good"].rmse  # 0.24 on average
-            np.testing.assert_allclose(both.predict(Z), alone.predict(Z), atol=0.02)
+            np.testing.assert_allclose(both.predict(Z), alone.predict(Z), atol=0.12)
 
 
 def warns_of_row_4(model, Z, labels):
@@ -294,10 +307,10 @@ def test_candidates_that_predict_all_labels_keep_their_prior_weights(shifted):
     labels = np.column_stack([hide(Z[:, 0], 10), hide(3.0 * Z[:, 0] + 0.1 * y, 10)])
     with pytest.warns(SparWarning, match="equal to the predictions"):
         fixed = TargetCorrection(both).fit(Z, labels)  # the second output decides
-    assert fixed.candidates_["b"].weight > 0.9
+    assert fixed.candidates_["b"].weight > 0.8
 
 
-def test_candidates_that_disagree_in_shape_change_nothing(shifted):
+def test_candidates_with_different_shapes_change_nothing_and_failing_ones_are_named(shifted):
     model, Z, y = shifted
     fixed = TargetCorrection(model).fit(Z, hide(y, 10))
     before = fixed.predict(Z)
@@ -307,6 +320,9 @@ def test_candidates_that_disagree_in_shape_change_nothing(shifted):
     np.testing.assert_array_equal(fixed.predict(Z), before)
     with pytest.raises(ValueError, match="empty"):
         TargetCorrection({}).fit(Z, y)
+    with pytest.raises(ValueError, match="2 features") as error:
+        TargetCorrection({"first": model, "second": LinearRegression().fit(Z[:, :2], y)}).fit(Z, hide(y, 10))
+    assert error.value.__notes__ == ["raised by model['second'].predict"]
 
 
 @pytest.mark.parametrize(
@@ -328,18 +344,14 @@ def test_a_candidate_that_fails_is_named(shifted, bad, error):
         TargetCorrection({"first": model, "second": bad}).fit(Z, hide(y, 10))
 
 
-def test_an_error_of_a_candidate_has_a_note_with_its_name(shifted):
-    model, Z, y = shifted
-    with pytest.raises(ValueError, match="2 features") as error:
-        TargetCorrection({"first": model, "second": LinearRegression().fit(Z[:, :2], y)}).fit(Z, hide(y, 10))
-    assert error.value.__notes__ == ["raised by model['second'].predict"]
-
-
-def test_constant_labels_cause_a_warning(shifted):
+def test_constant_labels_and_labels_that_are_the_predictions_cause_a_warning(shifted):
     model, Z, _ = shifted
     with pytest.warns(SparWarning, match="all 20 labels are 7"):
         fixed = TargetCorrection(model).fit(Z, hide(np.full(200, 7.0), 20))
     assert np.abs(fixed.predict(Z) - 7.0).mean() < 0.5 * np.abs(model.predict(Z) - 7.0).mean()
+    with pytest.warns(SparWarning, match="all 10 labels are equal to the predictions"):
+        fixed = TargetCorrection(model).fit(Z, hide(model.predict(Z), 10))
+    np.testing.assert_array_equal(fixed.predict(Z), model.predict(Z))
 
 
 def test_outputs_with_different_labels_are_corrected_separately(shifted):
@@ -353,8 +365,7 @@ def test_outputs_with_different_labels_are_corrected_separately(shifted):
     assert len(fixed.expected_rmse()) == 2
     low, high = fixed.predict_interval(Z, 0.5)
     assert low.shape == (200, 2)
-    assert (low < fixed.predict(Z)).all()
-    assert (fixed.predict(Z) < high).all()
+    assert ((low < fixed.predict(Z)) & (fixed.predict(Z) < high)).all()
 
 
 def mixed_table(rng, rows):
@@ -455,17 +466,13 @@ class FirstColumn:
     ],
     ids=["NA", "mixed", "categorical", "timedelta"],
 )
-def test_columns_of_odd_types_are_encoded_or_left_out(column):
+def test_columns_of_odd_types_are_encoded_or_left_out_and_a_repeated_one_is_named(column):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"a": rng.normal(size=40), "k": column})
     fixed = TargetCorrection(FirstColumn()).fit(frame, hide(frame["a"].to_numpy() + 1.0, 12))
     assert np.abs(fixed.predict(frame) - frame["a"] - 1.0).max() < 0.5
-
-
-def test_a_repeated_column_is_named():
-    frame = pd.DataFrame(np.ones((40, 2)), columns=["kk", "kk"])
     with pytest.raises(ValueError, match="'kk'"):
-        TargetCorrection(FirstColumn()).fit(frame, np.arange(40.0))
+        TargetCorrection(FirstColumn()).fit(frame.set_axis(["kk", "kk"], axis=1), np.arange(40.0))
 
 
 @pytest.mark.parametrize(
@@ -489,13 +496,6 @@ def test_labels_with_another_index_than_the_rows_are_refused(use):
         use(model, rows.set_axis(range(1, 61)), y)
     for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
         use(model, Z, labels)
-
-
-def test_labels_that_are_the_predictions_cause_a_warning(shifted):
-    model, Z, _ = shifted
-    with pytest.warns(SparWarning, match="all 10 labels are equal to the predictions"):
-        fixed = TargetCorrection(model).fit(Z, hide(model.predict(Z), 10))
-    np.testing.assert_array_equal(fixed.predict(Z), model.predict(Z))
 
 
 def test_pipelines_nested_pipelines_and_searches_have_the_same_correction(shifted):
