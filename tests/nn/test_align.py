@@ -282,17 +282,19 @@ def test_a_summary_has_mean_directions_and_variances_of_all_rows():
     np.testing.assert_allclose(covariance @ summary.directions, summary.directions * summary.variances, atol=1e-4)
 
 
-def test_the_loss_is_the_symmetric_divergence_weighted_by_the_head(networks):
+def test_the_loss_is_the_symmetric_divergence_and_the_covariances_weighted_by_the_head(networks):
     model = networks["layer"]
     summary = summarize(model, SOURCE)
-    head = model[-1]
     features = model[:-1](TARGET[:64])
     scores = (features.double() - torch.from_numpy(summary.mean)) @ torch.from_numpy(summary.directions).double()
     target = Normal(scores.mean(dim=0), scores.std(dim=0))
     source = Normal(torch.zeros(scores.shape[1]).double(), torch.from_numpy(summary.variances).double().sqrt())
-    slopes = (head.weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
+    slopes = (model[-1].weight.double() @ torch.from_numpy(summary.directions).double()).abs().squeeze(0)
     weights = sum(0.5 * x / x.sum() for x in (source.scale, slopes * source.scale))
     expected = (weights * (kl_divergence(target, source) + kl_divergence(source, target))).sum()
+    halves = ((scores - target.mean) / source.scale).tensor_split(2)
+    pairs = torch.outer(weights, weights).fill_diagonal_(0.0) / weights.square().sum()
+    expected += 0.5 * (pairs * torch.stack([half.T @ half / 32 for half in halves]).prod(dim=0)).sum()
     with _open_copy(model, [SOURCE], "source", None, None, 0) as net:
         loss = Descent(net, summary, find_layers(model), 1e-3).loss(features)
     assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-3)
@@ -370,8 +372,7 @@ def test_the_precision_of_the_weights_is_kept(networks, dtype):
     result = align(model, SOURCE.to(dtype), TARGET.to(dtype))
     assert {p.dtype for p in result.model.parameters()} == {dtype}
     assert not torch.equal(result.model[1].weight, model[1].weight)
-    result = align(model, summarize(model, SOURCE.to(dtype)), TARGET.to(dtype), passes=1)
-    assert result.changed
+    assert align(model, summarize(model, SOURCE.to(dtype)), TARGET.to(dtype), passes=1).changed
 
 
 def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_other_weights():
@@ -453,8 +454,7 @@ def test_a_file_of_the_source_gives_the_same_network(networks, tmp_path):
     assert is_same(expected, state(align(model, str(path), TARGET, 1).model))
     direct, from_file = (align(model, of, TARGET, 1).model for of in (SOURCE, path))
     assert rmse(direct, TARGET, labels(ROWS)) == pytest.approx(rmse(from_file, TARGET, labels(ROWS)), rel=0.1)
-    halved = copy.deepcopy(model).to(torch.bfloat16)
-    assert align(halved, path, TARGET.to(torch.bfloat16), passes=0).changed
+    assert align(copy.deepcopy(model).to(torch.bfloat16), path, TARGET.to(torch.bfloat16), passes=0).changed
     with pytest.raises(InputError, match="network whose head has other weights; write"):
         align(networks["group"], path, TARGET)
     with pytest.raises(InputError, match=r"of shape \(1, 16\) instead of \(1, 6\)"):

@@ -1,8 +1,7 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
-First the outputs of normalisation layers get the mean and spread that they have on the source. Then scales and offsets
-of these layers are changed by gradient steps, until the features have the source's mean and variance along the leading
-principal directions of the source. No labels are used.
+First the outputs of normalisation layers get the mean and spread of the source. Then gradient steps on their scales
+and offsets give the features mean and covariance of the source, along its leading principal directions, without labels.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
-MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 5_000, 250, 16
-LEARNING_RATES, STEPS, BATCH = (1e-3, 1e-2), 1600, 64  # the smaller rate for so many steps, larger for fewer steps
+MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 4_000, 250, 16
+BATCH, RATE, RATES = 64, 1.6, (1e-3, 1e-2)  # the learning rate is 1.6 / steps, within these limits
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
 
@@ -71,7 +70,7 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 5,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
+        file. At most 4,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
@@ -99,9 +98,8 @@ def align(
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
         losses: list[float] = []
         if changed:
-            steps = passes * net.replace_statistics(summary, target) / BATCH
-            rate = min(LEARNING_RATES[1], LEARNING_RATES[0] * max(STEPS / max(steps, 1.0), 1.0))
-            losses = Descent(net, summary, layers, rate).run(target, passes, advance)
+            rate = RATE * BATCH / max(passes * net.replace_statistics(summary, target), 1)
+            losses = Descent(net, summary, layers, float(np.clip(rate, *RATES))).run(target, passes, advance)
     return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses))
 
 
@@ -142,8 +140,7 @@ class Network(FeatureReader):
     def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
         """Return the number of target rows outside the support, and the number of rows that were read."""
         support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
-        limit = summary.threshold()[0]
-        rows, outside, spread, first = 0, 0, 0.0, None
+        limit, rows, outside, spread, first = summary.threshold()[0], 0, 0, 0.0, None
         for features in self.read(target, "target", rows=MAX_GATE_ROWS):
             first = features[:1] if first is None else first
             spread = max(spread, float((features - first).abs().max()))
@@ -172,19 +169,24 @@ class Descent:
         # A step is below the precision of 16-bit weights, so they are rounded from weights in float32.
         self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32)) for p in self._parameters]
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate, fused=True)
-        parts = summary.mean, summary.directions, summary.variances
-        self._mean, self._directions, self._variances = (torch.from_numpy(part).to(net.run.device) for part in parts)
-        slopes = (net.layer.weight.detach().float() @ self._directions).abs()
-        spreads = torch.cat([torch.ones_like(slopes), slopes]) * self._variances.sqrt()  # of features and predictions
+        parts = summary.mean, summary.directions, np.sqrt(summary.variances)
+        self._mean, directions, spread = (torch.from_numpy(part).to(net.run.device) for part in parts)
+        self._directions = directions / spread
+        slopes = (net.layer.weight.detach().float() @ directions).abs()
+        spreads = torch.cat([torch.ones_like(slopes), slopes]) * spread  # of features and predictions
         self._weights = nn.functional.normalize(spreads, p=1.0, dim=1, eps=1e-30).mean(dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
-        """Return the symmetric divergence of target and source: a mean with the weights of the directions."""
+        """Return the symmetric divergence, and half the mean square of covariances: the product of two half batches."""
         with torch.autocast(features.device.type, enabled=False):
-            scores, variances = (features - self._mean) @ self._directions, self._variances
-            m2, s2 = scores.mean(dim=0).square(), scores.var(dim=0) + FLOOR * variances
-            divergence = 0.5 * ((s2 + m2) / variances + (variances + m2) / s2) - 1.0
-            return torch.sum(self._weights * divergence)
+            scores, w = (features - self._mean) @ self._directions, self._weights
+            mean = scores.mean(dim=0)
+            first, second = (scores - mean).tensor_split(2)
+            a, b, m2 = first.square().sum(dim=0), second.square().sum(dim=0), mean.square()
+            s2 = (a + b) / (len(scores) - 1) + FLOOR
+            divergence = torch.dot(w, 0.5 * (s2 + m2 + (1.0 + m2) / s2) - 1.0)
+            pairs = ((first * w) @ second.T).square().sum() - torch.dot(w * w, a * b)  # sum of w_i w_j A_ij B_ij
+            return divergence + pairs / (2 * len(first) * len(second) * torch.dot(w, w))
 
     def run(self, target: Any, passes: int, advance: Advance) -> list[float]:
         """Go over the target; return the mean loss of each pass."""

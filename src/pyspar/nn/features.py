@@ -151,8 +151,7 @@ class RowSample:
     """A random sample of the rows of any number of batches, with all rows at the positions ``kept``."""
 
     def __init__(self, size: int, *, seed: int = 0, kept: Any = ()) -> None:
-        self.rows = 0
-        self._size, self._kept = size + len(kept), torch.as_tensor(kept, dtype=torch.int64)
+        self.rows, self._size, self._kept = 0, size + len(kept), torch.as_tensor(kept, dtype=torch.int64)
         self._generator = torch.Generator().manual_seed(seed)
         self._blocks: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, positions and keys
 

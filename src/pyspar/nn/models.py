@@ -91,8 +91,7 @@ class ModelRunner:
         try:
             # These contexts apply to the model only. A loader may also use torch and must not be affected.
             with torch.set_grad_enabled(self.needs_grad), ExitStack() as stack:
-                if self.is_compiled and hasattr(torch.compiler, "set_stance"):
-                    # A compiled module ignores hooks that are added later.
+                if self.is_compiled and hasattr(torch.compiler, "set_stance"):  # ignores hooks that are added later
                     stack.enter_context(_STANCE_LOCK)
                     stack.enter_context(torch.compiler.set_stance("force_eager"))
                 return self.model(*args, **kwargs)
