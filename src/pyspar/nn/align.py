@@ -28,7 +28,7 @@ from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
-MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 4_000, 250, 16
+MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 2_000, 250, 16
 BATCH, RATE, RATES = 64, 1.6, (1e-3, 1e-2)  # the learning rate is 1.6 / steps, within these limits
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
@@ -70,7 +70,7 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 4,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
+        file. At most 2,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 replaces only the statistics of normalisation layers
