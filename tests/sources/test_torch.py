@@ -113,6 +113,7 @@ def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_
 def test_the_product_of_a_gpu_has_the_moments_of_the_rows(dtype, collinear, weighted, monkeypatch):
     """The function runs on any device. Several blocks are added; collinear columns and float64 take the exact route."""
     monkeypatch.setattr("pyspar.sources.torch._GPU_BLOCK_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr("pyspar.sources.torch._STRIP", 4)
     torch.manual_seed(0)
     X, Y = torch.randn(1000, 6) * torch.logspace(-2, 2, 6) + 30.0, torch.randn(1000, 2).double()
     w = torch.rand(1000).double() + 0.1 if weighted else None

@@ -93,10 +93,12 @@ def test_a_failure_is_an_outcome_with_its_reason(run, monkeypatch, error, kind):
     error = TrainingError("ERM diverged") if error == "TrainingError" else error
 
     def fail(*_, **__):
+        assert torch.backends.cudnn.benchmark
         raise error
 
     monkeypatch.setattr(run_module, "train_network", fail)
     outcome = run_one(run)
+    assert not torch.backends.cudnn.benchmark
     assert outcome.kind == kind
     assert " ".join(str(error).split()) in outcome.reason
 
