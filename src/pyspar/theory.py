@@ -8,8 +8,8 @@ Start from the spectra of source and target, ``Spectrum.of(X)`` and ``Spectrum.o
 >>> ols_risk(Spectrum.of(source), Spectrum.of(target), sigma2=1.0).round(2)    # 6^2 / 0.01^2 + 1^2 / 5^2
 array([360000.04])
 
-All functions take spectra about the same origin, weights of shape (D, K) and noise variances of shape (K,), and return
-one column per output.
+Functions of two spectra take them about the same origin, weights of shape (D, K) and noise variances of shape (K,), and
+return one column per output.
 """
 
 from __future__ import annotations

@@ -484,7 +484,7 @@ def check_output(path: Path | None, option: str, suffixes: Iterable[str], reques
 
 @contextmanager
 def table_writer(path: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Yield a function that writes columns by name as Parquet or text. The first columns determine the types."""
+    """Yield a function that writes columns by name in the format of the file. The first columns determine the types."""
     writer: Any = None
     schema: Any = None
     with ExitStack() as stack:

@@ -141,7 +141,7 @@ class Adaptation:
     """
 
     w_hat: Matrix  # the weights (D, K); a correction to the centre, for scaled features, for BayesSpARRegressor
-    w_proj: Matrix  # the same after the removal of S
+    w_proj: Matrix  # the same after the removal of S; for a head, the refitted change of the trained weights
     removed: Mask  # the set S, directions x outputs
     terms: Terms
     x: Spectrum  # source and target about the same origin

@@ -34,7 +34,7 @@ class Spectrum:
     (array([3., 2.]), 2)
     """
 
-    lam: Vector  # all positive
+    lam: Vector  # positive, but zeros from ``complete_spectrum``
     V: Matrix  # column j is the direction of lam[j]
     rounding: Vector | float = 0.0  # at most, of each column; that of a combination e of columns: |e|' rounding
 

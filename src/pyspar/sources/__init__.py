@@ -1,6 +1,6 @@
-"""Moments of rows of any kind: arrays, batches, sparse matrices, Dask collections, tensors and files.
+"""Moments of rows of any kind: arrays, batches, sparse matrices, Dask collections and tensors.
 
-This module recognises the kind of data that a caller passes. One module per kind computes the Moments.
+This module recognises the kind of data of a caller. One module per kind computes Moments; ``files`` reads cells.
 """
 
 from __future__ import annotations

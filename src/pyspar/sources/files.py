@@ -27,7 +27,7 @@ arrow = need("pyarrow", "cli")
 
 BATCH_BYTES = 16_000_000  # the size of a batch, and of the longest record of a text file
 Opened = tuple[Sequence[str], Callable[[Sequence[str]], Iterator[Any]], int | None]
-"""The names of the columns, a function that reads some of them in batches, and the number of rows if it is known."""
+"""The stripped names of columns, a function that reads some of them as batches of Arrow, and the rows if known."""
 
 
 @dataclass(frozen=True, eq=False)
