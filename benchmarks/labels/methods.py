@@ -117,7 +117,7 @@ def choose(case: Case, others: tuple[str, ...]) -> Answer:
 
 
 def average_and_correct(case: Case, others: tuple[str, ...]) -> Answer:
-    """Correct all candidates and average them by their evidence."""
+    """Correct all candidates and average them by a power of their evidence."""
     return _correct(case, case.candidates(others))
 
 

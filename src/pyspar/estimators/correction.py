@@ -1,4 +1,4 @@
-"""TargetCorrection: correct fitted regressors with a few labels of the target, and average them by their evidence.
+"""TargetCorrection: correct fitted regressors with a few target labels, and average them by a power of their evidence.
 
 A label is the prediction plus a drift plus noise. The drift, offset + slope * prediction + g(features), is fitted for
 each candidate and output (``pyspar.core.drift``); docs/label-correction.md has the formulas.
@@ -87,8 +87,8 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
     the predictions change little. The model itself is not refitted, and no source rows are needed.
 
     Several candidates can be given, for example the trained model and the same model after an alignment. Each is
-    corrected, and the predictions are averaged by their evidence to the power 0.4: noise may have the tails of a
-    Laplace distribution. The prior weight of the first is twice that of any other.
+    corrected, and the predictions are averaged by their evidence to the power 0.4, because noise may have the tails of
+    a Laplace distribution. The prior weight of the first is twice that of any other.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return new
 
     def fit(self, Z: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose a candidate and fit its correction to a target with some known labels.
+        """Correct each candidate with the known labels of a target, and compute the weights of the candidates.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ def is_in_another_unit(y: Array, x: Array) -> bool:
 
 
 def _compare(predictions: Any, labels: Array, counts: Array, weights: Array) -> tuple[dict[str, Candidate], Array]:
-    """Return the errors of the candidates on the labels, and the factor of squares of each output, 0 without labels."""
+    """Return the errors of the candidates on the labels, and the weight of the squares of each output."""
     weights, squared = counts[:, None] * weights, counts[:, None] * np.square(weights)
     total, factor = float(weights.sum()), np.where(weights.any(axis=0), 1.0, 0.0)
     effective = total**2 / float(squared.sum())  # the number of labels

@@ -1,7 +1,7 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
-First the outputs of normalisation layers get the mean and spread of the source. Then gradient steps on their scales
-and offsets give the features mean and covariance of the source, along its leading principal directions, without labels.
+First the outputs of normalisation layers get the mean and spread of the source. Then gradient steps on their scales and
+offsets give the features its mean and covariance along its leading principal directions. No labels are used.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Descent:
         self._weights = nn.functional.normalize(spreads, p=1.0, dim=1, eps=1e-30).mean(dim=0)
 
     def loss(self, features: Tensor) -> Tensor:
-        """Return the symmetric divergence, and half the mean square of covariances: the product of two half batches."""
+        """Return the symmetric divergence plus a penalty on covariances: their products in two halves of the batch."""
         with torch.autocast(features.device.type, enabled=False):
             scores, w = (features - self._mean) @ self._directions, self._weights
             mean = scores.mean(dim=0)

@@ -143,7 +143,7 @@ def adapt_head(
     inputs, labels : functions of a batch, optional
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
-    labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" checks no labels
+    labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" does not check them
     source_rows : {"held-out", "training"}, default "held-out"
         Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
     progress : bool; by default, a progress bar is shown on a terminal after two seconds

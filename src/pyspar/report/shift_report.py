@@ -260,7 +260,7 @@ LIMITS = (
     "Not known: whether the measurement or the population changed. If the measurement may have changed, let the labels "
     "choose: TargetCorrection({'trained': model, 'aligned': pyspar.align(model, source=X, target=Z)}).fit(Z, y).",
 )
-"""What unlabelled rows cannot show: after a shift, and without one; and what labels leave open after a shift."""
+"""What unlabelled rows cannot show after a shift and without one, and what labels do not show after a shift."""
 
 CORRECTED = (
     "After a correction with {n_labels:count} target labels, expect an RMSE of {expected} on the target. Without it "

@@ -71,7 +71,7 @@ PROTOCOL = """
 ## Rows of a former protocol
 
 DANN of `chair-angles` and all networks of `chair-angles-pretrained` were not trained again after the protocol was
-corrected. Their chairs had textures. The chairs are not those of the paper, so their numbers are only in the records.
+corrected. Their chairs had textures. No chairs are those of the paper, so numbers on chairs are only in the records.
 
 - DANN alternated whole epochs of model and critic, so the models were trained for half as long.
 - C-Mixup mixed inputs with partners from the batch, not from the whole set.
