@@ -244,9 +244,9 @@ def _labels(records: pd.DataFrame) -> str:
         f"labels, on {natural} sets of `{part}` ({simulated} in the rows *measurement*). The ratio of a set is the "
         "mean over several draws of the labelled rows. *Worst draw* is the largest ratio of a single draw, and "
         "*worse* the share of draws above 1. Around boosting, the second candidate has mapped columns (`align`), and "
-        "the third is `BayesSpARRegressor`. *chosen_* is the best candidate by the labels, without a correction. In "
-        "the rows *measurement*, the shift is simulated: a third of the source of a set is the target, with other "
-        "gains and offsets of its columns."
+        "the third is `BayesSpARRegressor`. *chosen_* is the candidate nearest to the corrected average, without a "
+        "correction. In the rows *measurement*, the shift is simulated: a third of the source of a set is the target, "
+        "with other gains and offsets of its columns."
     )
     title = "## You can label a few rows: TargetCorrection\n"
     return "\n".join([title, wrap(text), _label_table(own)])

@@ -1,8 +1,8 @@
 r"""Refit a network's linear head: correct it along the directions where the source labels show that it is wrong.
 
 The prior is centred at the trained head ``w0``, with one scale for all features. Along the directions of the target,
-and of the source outside them, a correction is kept if it differs from zero at confidence ``alpha``. The kept directions
-are the columns of V. The refit is the posterior mean given that the correction is zero along all others,
+and of the source outside them, a correction is kept if it differs from zero at confidence ``alpha``. The columns of V
+are the kept directions. The refit is the posterior mean given that the correction is zero along all others,
 
 .. math:: \beta = (V^\top (X^\top X + kI) V)^{-1} V^\top X^\top r
 

@@ -247,7 +247,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         return forecasts[0] if self._y_ndim == 1 else forecasts
 
     def _correct(self, rows: Any, before: Any = None) -> tuple[Array, Array, Array]:
-        """Return predictions (``before`` and after), squared scales, variance between the candidates, all (m, K)."""
+        """Return the average of the corrected candidates, its squared scale, the variance between them, all (m, K)."""
         means, squares = [], []
         for name, (model, transformer, drifts) in self._parts.items():
             features, known = compute_features(transformer, rows), before and before[name]

@@ -70,10 +70,10 @@ def align(
         A trained network with normalisation layers, whose prediction is the output of a ``torch.nn.Linear``.
     source : iterable of batches, tensor, array, SourceSummary or path
         Rows like those that the network was trained on (labels are ignored), or the result of :func:`summarize` or its
-        file. At most 2,000 random rows are read from a plain ``DataLoader``, by :func:`summarize` 10,000.
+        file. Of a plain ``DataLoader`` or an array, at most 2,000 random rows are read, by :func:`summarize` 10,000.
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
-    passes : int, default 5; 0 replaces only the statistics of normalisation layers
+    passes : int, default 5; 0 takes no gradient steps
     force : bool, default False; True aligns also a target inside the support whose measurement is known to have changed
     seed : int or None, determines the order of the rows (None: random); the caller's random state is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
