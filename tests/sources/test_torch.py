@@ -119,7 +119,9 @@ def test_the_product_of_a_gpu_has_the_moments_of_the_rows(dtype, collinear, weig
     w = torch.rand(1000).double() + 0.1 if weighted else None
     if collinear:
         X[:, 3] = 2.0 * X[:, 1]
-    found = moments_on_device(X, Y, w, float(np.finfo(dtype).eps)).root
+    for rows, before in ((X, X.clone()), (X.double(), X.double())):  # float64 rows need no conversion, but a copy
+        found = moments_on_device(rows, Y, w, float(np.finfo(dtype).eps)).root
+        assert torch.equal(rows, before)
     expected = Moments.of(X.double().numpy(), Y.numpy(), None if w is None else w.numpy()).root
     lengths = np.linalg.norm(expected, axis=0)
     np.testing.assert_allclose(

@@ -122,7 +122,7 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
 def _less_shift(X: Tensor, Y: Tensor, w: Tensor | None, shift: Tensor) -> tuple[Tensor, Tensor]:
     """Return the columns of ones and labels, and the features, in float64, minus the shift and times root weights."""
     size = X.new_ones((len(X), 1), dtype=torch.float64) if w is None else w.sqrt()[:, None]
-    features, labels = X.double().sub_(shift[: X.shape[1]]), Y - shift[X.shape[1] :]
+    features, labels = X - shift[: X.shape[1]], Y - shift[X.shape[1] :]  # in float64, as the shift
     return torch.cat([size, labels * size], dim=1), features if w is None else features.mul_(size)
 
 
