@@ -356,6 +356,7 @@ def test_all_forms_of_rows_give_similar_networks(networks):
         "pairs": DataLoader(TensorDataset(TARGET, y), batch_size=300),
         "shuffled": DataLoader(TensorDataset(TARGET), batch_size=10, shuffle=True),
         "list": list(zip(TARGET.split(333), y.split(333), strict=True)),
+        "small": list(TARGET.split(4)),
         "named": [{"pixel_values": part, "labels": part[:, 0]} for part in TARGET.split(200)],
     }
     errors = {}

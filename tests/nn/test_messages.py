@@ -47,7 +47,6 @@ def test_error_messages(golden, mlp, make_network, problem, never_read):
         "one iterator twice": lambda: adapt_head(mlp(), iterator, iterator),
         "unknown output": lambda: adapt_head(mlp(), source, target, output=1),
         "a number of passes below zero": lambda: align(mlp(), source, target, passes=-1),
-        "batches of one row": lambda: align(mlp(), source, list(problem.Z.split(1)), force=True),
         "unknown layer": lambda: adapt_head(mlp(), source, target, head="head"),
         "one of many layers": lambda: adapt_head(deep, source, target, head="x"),
         "no linear layer": lambda: adapt_head(nn.Flatten(), source, target),

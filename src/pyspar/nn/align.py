@@ -98,8 +98,9 @@ def align(
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
         losses: list[float] = []
         if changed:
-            rate = RATE * BATCH / max(passes * net.replace_statistics(summary, target), 1)
-            losses = Descent(net, summary, layers, float(np.clip(rate, *RATES))).run(target, passes, advance)
+            used = net.replace_statistics(summary, target)
+            rate = float(np.clip(RATE * BATCH / max(passes * used, 1), *RATES))
+            losses = Descent(net, summary, layers, rate).run(target, passes, min(used, BATCH // 2), advance)
     return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses))
 
 
@@ -188,21 +189,23 @@ class Descent:
             pairs = ((first * w) @ second.T).square().sum() - torch.dot(w * w, a * b)  # sum of w_i w_j A_ij B_ij
             return divergence + pairs / (2 * len(first) * len(second) * torch.dot(w, w))
 
-    def run(self, target: Any, passes: int, advance: Advance) -> list[float]:
-        """Go over the target; return the mean loss of each pass."""
+    def run(self, target: Any, passes: int, least: int, advance: Advance) -> list[float]:
+        """Go over the target, in steps of at least this number of rows; return the mean loss of each pass."""
         flags = [(p, p.requires_grad) for p in self._net.run.model.parameters()]
         for parameter, _ in flags:
             parameter.requires_grad_(any(parameter is p for p in self._parameters))
         means = []
         for number in range(passes if self._parameters else 0):
-            losses = []
+            losses, held = [], list[Tensor]()
             for features in self._net.read(target, "target", BATCH):
-                if len(features) > 1:  # one row has no variance
-                    losses.append(self._step(self.loss(features)))
+                held.append(features)
+                if sum(map(len, held)) >= least:  # moments of a few rows are mostly noise
+                    losses.append(self._step(self.loss(torch.cat(held))))
+                    held.clear()
                     advance(number, passes, loss=format_number(losses[-1]))
             means.append(sum(losses) / len(losses) if losses else float("nan"))
         if not np.isfinite(means).all():
-            raise InputError("the loss is not finite; pass target batches of several rows, and a wider dtype")
+            raise InputError("the loss is not finite; the target must yield its rows in each pass, without overflow")
         for parameter, flag in flags:
             parameter.requires_grad_(flag)
         return means
@@ -227,8 +230,7 @@ def _open_copy(
 ) -> Iterator[Network]:
     """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
     check_network(model)
-    generator = torch.Generator()
-    generator.manual_seed(generator.seed() if seed is None else operator.index(seed))
+    generator = torch.Generator().manual_seed(torch.Generator().seed() if seed is None else operator.index(seed))
     with torch.inference_mode(False), torch.enable_grad(), keep_random_state(model, loader, source):
         torch.manual_seed(generator.initial_seed())  # a loader may shuffle
         with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:

@@ -62,9 +62,8 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         x = next(iter((*args, *kwargs.values()))) if has_statistics(layer) else output
         by_row = isinstance(layer, nn.modules.instancenorm._InstanceNorm) and has_statistics(layer)
         values = x.detach().movedim(place, 0).flatten(1 + by_row).float()
-        n, mean = float(values[0].numel()), values.mean(dim=-1, keepdim=True)
-        variance = (values - mean).square_().flatten(1).mean(dim=1)  # several times as fast as values.var
-        mean = mean.flatten(1).mean(dim=1)
+        n, mean = float(values[0].numel()), values.mean(dim=-1, keepdim=True)  # several times as fast as values.var
+        variance, mean = (values - mean).square_().flatten(1).mean(dim=1), mean.flatten(1).mean(dim=1)
         m, before, earlier = self.get(layer, (0.0, mean, variance))
         step, share = mean - before, n / (m + n)
         between = 0.0 if by_row else share * (1.0 - share) * step.square()
@@ -74,7 +73,6 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
             layer.running_mean, layer.running_var = mean.to(own[0]), variance.to(own[1])
             output = layer.forward(*args, **kwargs)  # may include an activation
             layer.running_mean, layer.running_var = own
-            return output
         if layer not in self._wanted:
             return output
         shape = [-1 if i == place else 1 for i in range(output.ndim)]
