@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pyspar
-from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning, theory
+from pyspar import BayesSpARRegressor, InputError, Moments, SpARRegressor, SparWarning, TargetCorrection, theory
 from pyspar.core.spectrum import Spectrum
 
 NAMES = list("abcde")
@@ -125,17 +125,15 @@ def test_an_invalid_target_leaves_the_estimator_unchanged(shift, kind):
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_the_error_for_other_columns_names_them(shift, fitted, frame):
-    def target(names):
-        return frame(dict.fromkeys(names, shift.Z[:, 0]))
-
-    with pytest.raises(ValueError, match=r"\b4\b.*\b5\b.*missing 'c', unexpected none"):
-        fitted.adapt(target("abde"))
-    with pytest.raises(ValueError, match=r"\b6\b.*\b5\b.*missing none, unexpected 'x'"):
-        fitted.adapt(target("abcdex"))
-    with pytest.raises(ValueError, match=r"missing 'c', 'd', unexpected 'x', 'y'"):
-        fitted.adapt(target("abxye"))
-    with pytest.raises(ValueError, match="order"):
-        fitted.adapt(target("bacde"))
+    messages = {
+        "abde": r"\b4\b.*\b5\b.*missing 'c', unexpected none",
+        "abcdex": r"\b6\b.*\b5\b.*missing none, unexpected 'x'",
+        "abxye": r"missing 'c', 'd', unexpected 'x', 'y'",
+        "bacde": "order",
+    }
+    for names, message in messages.items():
+        with pytest.raises(ValueError, match=message):
+            fitted.adapt(frame(dict.fromkeys(names, shift.Z[:, 0])))
 
 
 def test_integer_names_in_another_order_are_refused_and_others_are_not_compared(shift):
@@ -145,8 +143,11 @@ def test_integer_names_in_another_order_are_refused_and_others_are_not_compared(
     for call in (est.adapt, est.predict, est.predict_interval, est.expected_rmse, lambda Z: est.partial_fit(Z, Z[0])):
         with pytest.raises(InputError, match=r"different order; use '0', '1', '2', '3', '4'"):
             call(Z[[1, 0, 2, 3, 4]])
+    expected = TargetCorrection(est).fit(shift.Z, shift.y[:10].tolist() + [np.nan] * (len(Z) - 10)).predict(shift.Z)
     for rows in (shift.Z, Z.set_axis(range(5, 10), axis=1)):
         np.testing.assert_allclose(est.predict(rows), est.predict(Z))
+        corrected = TargetCorrection(est).fit(rows, dict(enumerate(shift.y[:10].tolist())))
+        np.testing.assert_allclose(corrected.predict(rows), expected)
     assert not hasattr(est, "feature_names_in_")
 
 

@@ -83,10 +83,10 @@ def test_the_responsible_column_is_in_the_headline_and_leads_the_drift(regressor
     report = inspect(regressor().fit(X, y), Z, columns=["a", "b", "garden", "d"])
     assert report.outputs[0].responsible[0][0] == "garden"
     assert "'garden'" in report.outputs[0].headline.text
-    first = report.columns[0]
-    assert (first.name, round(first.spread_ratio / 30.0, 1)) == ("garden", 1.0)
-    assert first.share > 0.9
-    assert sum(column.share for column in report.columns) == pytest.approx(1.0)
+    assert ((first := report.columns[0]).name, round(first.spread_ratio / 30.0, 1)) == ("garden", 1.0)
+    assert 0.9 < first.share <= sum(column.share for column in report.columns) == pytest.approx(1.0)
+    numbered = inspect(LinearRegression().fit(X, y), pd.DataFrame(Z), source=(pd.DataFrame(X), y))
+    assert numbered.columns[0].name == "2"
 
 
 def test_one_column_has_the_features_of_a_category(rng):

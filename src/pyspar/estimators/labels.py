@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from pyspar.core.moments import column_names
 from pyspar.estimators.pipelines import name_regressor, split_model
 from pyspar.estimators.validation import has_numbers, is_frame, is_missing
 from pyspar.sources import refuse_dates, refuse_large, refuse_unread_tables
@@ -286,6 +287,8 @@ def _encode_columns(Z: Any) -> Any:
     if hasattr(Z, "select_dtypes"):
         numeric = [*Z.select_dtypes(["number", "bool"], exclude="timedelta"), *(k for k in Z if has_numbers(Z[k]))]
         words = Z.select_dtypes(exclude=["datetime", "datetimetz", "timedelta"]).columns.drop(numeric)
+        if not column_names(Z):  # names that are integers would be read as positions
+            numeric, words = (Z.columns.get_indexer(part) for part in (numeric, words))
     else:
         select = import_module("polars.selectors")
         numeric = Z.select(select.numeric() | select.boolean()).columns

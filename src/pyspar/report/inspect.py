@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pyspar.core.moments import Matrix, Moments, Vector
+from pyspar.core.moments import Matrix, Moments, Vector, column_names
 from pyspar.core.separation import LEVEL, measure_separation
 from pyspar.errors import InputError, collect_warnings
 from pyspar.estimators import labels as label_input
@@ -226,7 +226,8 @@ def describe_target(X: Any, Z: Any, columns: Any = None) -> Target:
         moments, target, features = moments_of(X), moments_of(Z), None
         names, unseen, missing = [f"x{j}" for j in range(X.shape[1])], None, {}
     else:
-        X, Z = (rows if is_frame(rows) else np.asarray(rows) for rows in (X, Z))
+        both = (rows.rename(columns=str) if is_frame(rows) and not column_names(rows) else rows for rows in (X, Z))
+        X, Z = (rows if is_frame(rows) else np.asarray(rows) for rows in both)
         encoder = fit_features(None, None, X)
         features = compute_features(encoder, X), compute_features(encoder, Z)
         moments, target = map(Moments.of, features)
@@ -275,9 +276,7 @@ def measure_column_drift(source: Moments, target: Moments, names: Sequence[str])
     bounded, scaled = np.clip(shift, -MAX_CHANGE, MAX_CHANGE), np.clip(ratio, 1.0 / MAX_CHANGE, MAX_CHANGE)
     divergence = (bounded**2 + scaled**2 - 1.0) / 2.0 - np.log(scaled)
     columns, sums = _sum_by_column(divergence[:, None], names)
-    largest = dict[str, int]()
-    for j in np.argsort(-divergence, kind="stable").tolist():
-        largest.setdefault(names[j], j)
+    largest = {names[j]: j for j in np.argsort(-divergence, kind="stable")[::-1].tolist()}
     order = [(columns[i], largest[columns[i]], sums[i, 0]) for i in np.argsort(-sums[:, 0], kind="stable")]
     total = max(float(sums.sum()), TINY)
     return tuple(ColumnDrift(name, float(shift[j]), float(ratio[j]), float(size / total)) for name, j, size in order)
