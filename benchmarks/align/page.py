@@ -24,8 +24,9 @@ these errors.
 ## Images
 
 The angle of rotated garments (Fashion-MNIST, 32 x 32 pixels, {n_garments:,} training images) and of chairs (re-created,
-64 x 64 pixels, {n_chairs:,} training images): up to 2,000 target images, {seeds}. The networks are small residual
-networks with 256 features. The 13 corruptions are those of Hendrycks and Dietterich without glass blur and frost.
+64 x 64 pixels, {n_chairs:,} training images), with up to 2,000 target images.
+There are {seeds}. They are small residual networks with 256 features. The 13 corruptions are those of Hendrycks and Dietterich without glass blur and
+frost.
 
 What was chosen on these data, so that the numbers are no independent confirmation of it:
 
@@ -105,11 +106,11 @@ def make_page(rows: list[Record]) -> str:
     """Return the page."""
     images = [row for row in rows if row.part in DATA]
     n_sets = len({row.shift for row in rows if row.part == "tables"}) // 2
-    n_seeds = len({row.seed for row in images})
+    counts = {data: len({row.seed for row in images if row.part == data}) for data in DATA}
     return TEXT.format(
         n_garments=N_TRAIN["garments"],
         n_chairs=N_TRAIN["chairs"],
-        seeds=f"{n_seeds} network{'s' if n_seeds > 1 else ''} of each kind",
+        seeds=" and ".join(f"{n} networks of each kind for {data}" for data, n in counts.items() if n),
         develop=", ".join(DEVELOP),
         summary="\n".join(_summarize(images)),
         comparison=_compare(images),
