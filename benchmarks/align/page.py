@@ -25,8 +25,8 @@ these errors.
 
 The angle of rotated garments (Fashion-MNIST, 32 x 32 pixels, {n_garments:,} training images) and of chairs (re-created,
 64 x 64 pixels, {n_chairs:,} training images), with up to 2,000 target images.
-There are {seeds}. They are small residual networks with 256 features. The 13 corruptions are those of Hendrycks and Dietterich without glass blur and
-frost.
+There are {seeds}. They are small residual networks with 256 features. The 13 corruptions are those of Hendrycks and
+Dietterich without glass blur and frost.
 
 What was chosen on these data, so that the numbers are no independent confirmation of it:
 
