@@ -10,7 +10,7 @@ import pytest
 
 from pyspar.errors import InputError
 from pyspar.paper.experiments import check
-from pyspar.paper.experiments.check import FORMER, check_results
+from pyspar.paper.experiments.check import check_results
 from pyspar.paper.experiments.suite import published, read_suite
 from pyspar.paper.output.page import is_current
 from pyspar.paper.runs import heads as heads_module
@@ -22,12 +22,10 @@ RESULTS = ROOT / "results"
 NAME = "rcf-mnist-pretrained"
 
 
-def test_every_committed_record_is_current_or_marked_as_of_a_former_protocol():
+def test_every_committed_record_is_current():
     """Each problem contains the command that solves it."""
     pytest.importorskip("optuna")
-    problems = check_results(RESULTS)
-    assert [str(p) for p in problems if p.kind != FORMER] == []
-    assert {p.suite for p in problems} == {"chair-angles", "chair-angles-pretrained"}  # as the page says
+    assert [str(p) for p in check_results(RESULTS)] == []
 
 
 def test_the_committed_page_follows_from_the_records_and_is_short():
@@ -80,7 +78,7 @@ def change(results, edit):
     """Return the problems of current methods after ``edit``."""
     file = results / NAME / "records.jsonl"
     write_records(file, edit(read_records(file)))
-    return [p for p in check_results(results, [NAME]) if p.kind != FORMER]
+    return check_results(results, [NAME])
 
 
 def test_records_of_an_older_recipe_are_stale(results, monkeypatch):
@@ -96,7 +94,7 @@ def test_records_of_an_older_recipe_are_stale(results, monkeypatch):
 def test_other_settings_make_the_whole_method_stale(results, monkeypatch):
     suite = check.read_suite(NAME)
     block = replace(suite.blocks[0], config={**suite.blocks[0].config, "epochs": 31})
-    monkeypatch.setattr(check, "read_suite", lambda name: replace(suite, blocks=(block,), former=()))
+    monkeypatch.setattr(check, "read_suite", lambda name: replace(suite, blocks=(block,)))
     problems = check_results(results, [suite.name])
     assert {p.kind for p in problems} == {"stale"}
     assert len(problems) == 12  # four methods with three heads

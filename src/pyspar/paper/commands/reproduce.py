@@ -103,31 +103,23 @@ def reproduce(
 
 
 def _check(results: Path, names: list[str] | None, *, json: bool) -> None:
-    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one.
-
-    Records of a former protocol are printed too, but they do not change the status.
-    """
+    """Print every record that is stale, missing or orphaned, and exit with status 1 if there is one."""
     from pyspar.paper.experiments.check import check_results
     from pyspar.paper.experiments.reproduce import select_suites
     from pyspar.paper.output.page import PAGE, is_current
 
     chosen = [suite.name for suite in select_suites(names)] if names and "all" not in names else None
-    found = check_results(results, chosen)
-    former = [str(problem) for problem in found if problem.kind == "former protocol"]
-    problems = [str(problem) for problem in found if problem.kind != "former protocol"]
+    problems = [str(problem) for problem in check_results(results, chosen)]
     page = results.parent / PAGE
     if chosen is None and page.is_file() and not is_current(page, results):
         problems.append(f"stale: {page} does not follow from the records; run: python -m pyspar.paper.output.page")
     if json:
-        print_json({"problems": problems, "former": former})
+        print_json({"problems": problems})
     else:
-        for line in former:
-            typer.secho(line, fg="yellow", err=True)
         for problem in problems:
             typer.secho(problem, fg="red", err=True)
         counted = f"{len(problems)} problem{'s' * (len(problems) != 1)}" if problems else ""
-        others = "every other record is current" if former else "every record is current"
-        typer.echo(counted or others, err=bool(problems))
+        typer.echo(counted or "every record is current", err=bool(problems))
     if problems:
         raise typer.Exit(1)
 

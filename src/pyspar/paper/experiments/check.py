@@ -1,9 +1,7 @@
 """Compare committed records with the current methods: ``spar reproduce --check``.
 
 A record is current if the suite still asks for it, with the same settings, and its head has the current recipe. Every
-other record, and every number that has no record, is a problem with the command that solves it. Records that the suite
-lists as ``former`` were trained with a former protocol. They are reported too, but they are no failure of the check,
-because the tables mark them and do not judge them.
+other record, and every number that has no record, is a problem with the command that solves it.
 """
 
 from __future__ import annotations
@@ -21,14 +19,13 @@ from pyspar.paper.runs.records import Record, read_suite_records
 from pyspar.paper.runs.spec import canonical_json
 from pyspar.text import list_some
 
-FORMER = "former protocol"
 COLLECT = "python -m pyspar.paper.output.page --collect reproduction"
 """The command that copies new records into ``results`` and writes the page."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of a suite that are "stale", "missing", "orphaned" or of a former protocol, and what solves it."""
+    """Rows of a suite that are "stale", "missing" or "orphaned", and what solves it."""
 
     suite: str
     kind: str
@@ -65,8 +62,6 @@ def check_suite(suite: Suite, records: list[Record]) -> list[Problem]:
     problems: dict[tuple[Any, ...], list[int]] = {}
     for cell in expected.keys() | actual.keys():
         problem = _judge_cell(expected.get(cell, []), actual.get(cell, []))
-        if suite.is_former(cell[1]) and cell in actual and (problem is None or problem[0] == "stale"):
-            problem = FORMER, "trained with the former protocol"
         if problem is not None:
             problems.setdefault((problem[0], cell[:2], problem[1]), []).append(cell[2])
     for row in _unmeasured_cells(suite):

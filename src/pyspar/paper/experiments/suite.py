@@ -57,7 +57,6 @@ class Suite:
     published : the name of the published table in ``published.toml``
     adapt_to : "test", or "unlabeled" for a separate pool of rows
     recorded_seeds : how many seeds the committed records have, 0 if the suite was not run; None for ``seeds``
-    former : training methods whose committed records are of a former protocol; tables mark them and do not judge them
     difference, differs : the main difference from the setting of the paper in a few words, and all differences
     verdicts : a sentence on each method of a table without published numbers; the gains beside it are from the records
     extra : settings of the kind
@@ -73,16 +72,11 @@ class Suite:
     heads: tuple[str, ...] = ("trained",)
     adapt_to: str = "test"
     recorded_seeds: int | None = None
-    former: tuple[str, ...] = ()
     difference: str = ""
     differs: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
-
-    def is_former(self, method: str) -> bool:
-        """Return whether the committed records of a method, with any head, are of a former protocol."""
-        return method.partition(" + ")[0] in self.former
 
     def published_task(self, task: str) -> str:
         return {name: block.published_task for block in self.blocks for name in block.tasks}.get(task, task)

@@ -24,7 +24,7 @@ AGREES, PARTLY = 0.9, 0.5
 """The shares of cells from which a table counts as agreeing, and as partly agreeing."""
 NOTE = (
     f"A cell agrees if our mean is within {LIMIT:g} joint standard errors of the published one; a table if at least "
-    f"{AGREES:.0%} of its cells agree, and partly from {PARTLY:.0%}. Rows of a former protocol are not judged. "
+    f"{AGREES:.0%} of its cells agree, and partly from {PARTLY:.0%}. "
     "*SpAR's sign in 6 of 8*: in 6 of the 8 cells with SpAR, our gain over the trained head has the published sign."
 )
 
@@ -82,22 +82,20 @@ def judge(suite: Suite, records: list[Record]) -> str:
 
 def _judge_methods(suite: Suite, records: list[Record]) -> str:
     cells = compare_methods(suite, records)
-    current = [cell for cell in cells if not suite.is_former(cell.method)]
-    former = f"; trained with the former protocol: {', '.join(suite.former)}" if len(current) < len(cells) else ""
     if any(suite.published_task(cell.task) != cell.task for cell in cells):
-        return f"not comparable (re-created data){former}"
-    differences = [d for cell in current if (d := cell.difference) is not None]
+        return "not comparable (re-created data)"
+    differences = [d for cell in cells if (d := cell.difference) is not None]
     if not differences:
-        return f"too few seeds{former}"
+        return "too few seeds"
     near = sum(abs(difference) <= LIMIT for difference in differences)
     share = near / len(differences)
     word = "agrees" if share >= AGREES else "partly agrees" if share >= PARTLY else "differs"
     lower, higher = (sum(sign * difference > LIMIT for difference in differences) for sign in (-1, 1))
     others = [f"{count} {name}" for count, name in ((lower, "lower"), (higher, "higher")) if count]
     outside = f" ({', '.join(others)})" if others else ""
-    same, gains = count_signs(suite, [r for r in records if not suite.is_former(r.method)])
+    same, gains = count_signs(suite, records)
     signs = f"; SpAR's sign in {same} of {gains}" if gains else ""
-    return f"{word}: {near} of {len(differences)} cells{outside}{signs}{former}"
+    return f"{word}: {near} of {len(differences)} cells{outside}{signs}"
 
 
 def count_signs(suite: Suite, records: list[Record]) -> tuple[int, int]:
@@ -163,21 +161,19 @@ def _judge_table1(results: Path) -> Answer:
 
 def judge_gains(results: Path, names: Iterable[str], other_head: str = "") -> Answer:
     """Return whether SpAR is better than another head of the same networks, and in how many cells."""
-    gains, n_former = [], 0
+    gains = []
     for name in names:
         suite = read_suite(name)
         for (_, _, method, other), gain in compute_gains(suite, read_suite_records(results, name)).items():
             base = method.removesuffix(" + SpAR")
             if base != method and other == base + other_head:
                 gains.append(gain)
-                n_former += suite.is_former(method)
     if not gains:
         return UNKNOWN
     verdicts = [judge_gain(gain) for gain in gains]
     lower, better, worse = sum(gain.mean() > 0 for gain in gains), verdicts.count("better"), verdicts.count("worse")
     answer = "yes" if lower >= 0.9 * len(gains) and not worse else "partly" if better > worse else "no"
-    figures = f"better in {lower} of {len(gains)} cells, significantly in {better}; significantly worse in {worse}"
-    return answer, figures + (f"; {n_former} of the cells are of the former protocol" if n_former else "")
+    return answer, f"better in {lower} of {len(gains)} cells, significantly in {better}; significantly worse in {worse}"
 
 
 def _worst_group_by_alpha(results: Path, task: str) -> dict[float, float]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from pyspar.errors import InputError
-from pyspar.paper.experiments.check import FORMER
 from pyspar.paper.experiments.methods import compare_methods, describe_gain, sign_of
 from pyspar.paper.experiments.reproduce import make_result
 from pyspar.paper.experiments.suite import Suite, list_suite_names, published, read_suite
@@ -33,7 +32,10 @@ SUMMARISED_SEEDS = 5
 """How many networks of each method on images have a committed summary, from which a new head can be scored."""
 DRAWN = ("table1", "tabular", "alpha", "spectral-inflation")
 """The suites whose figures are on the page."""
-SHOWN = (*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained", "povertymap-angola")
+SHOWN = (
+    *(*DRAWN, "tabular-tuned", "rcf-mnist", "rcf-mnist-pretrained"),
+    *("chair-angles", "povertymap-angola"),
+)
 """The suites whose numbers or figures are on the page."""
 
 HEAD = """# Reproduction
@@ -65,17 +67,6 @@ DETAILS = """
 
 Mean ± standard deviation over seeds. A difference of means is in joint standard errors (SE): the root of the sum of
 both squared standard errors. Further rows and gains seed by seed are in the files of `spar reproduce NAME`.
-"""
-
-PROTOCOL = """
-## Rows of a former protocol
-
-DANN of `chair-angles` and all networks of `chair-angles-pretrained` were not trained again after the protocol was
-corrected. Their chairs had textures. No chairs are those of the paper, so numbers on chairs are only in the records.
-
-- DANN alternated whole epochs of model and critic, so the models were trained for half as long.
-- C-Mixup mixed inputs with partners from the batch, not from the whole set.
-- The chair network of `chair-angles` had the stem of ImageNet.
 """
 
 
@@ -139,7 +130,6 @@ def render_page(results: Path, figures: Path | None, link: str) -> str:
             parts.append(f"\n{format_sheet(make_numbers(suite, records))}")
         parts += [f"\n![{suite.title}]({link}/{path.name})\n" for path in files]
         parts += ["\n", *(f"- {line}\n" for line in suite.differs)]
-    parts.append(PROTOCOL)
     return "\n".join(map(_wrap, "".join(parts).split("\n")))
 
 
@@ -151,12 +141,13 @@ def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
         return make_verdicts(suite, records)
     cells = {(c.task, c.method, c.metric): c for c in compare_methods(suite, records)}
     metrics = [m for m in suite.metrics if any(c.published for key, c in cells.items() if key[2] == m)]
-    header = ["data", "method"]
+    several = len({key[0] for key in cells}) > 1
+    header = ["data", "method"][not several :]
     for metric in metrics:
         header += [f"{metric_title(metric)}, published", "ours", "difference"]
     rows = []
     for task, method in dict.fromkeys(key[:2] for key in cells):
-        row = [task, method]
+        row = [task, method][not several :]
         for metric in metrics:
             cell = cells[task, method, metric]
             if cell.published is None:
@@ -164,7 +155,7 @@ def make_numbers(suite: Suite, records: list[Record]) -> Sheet:
             judged = NO_VALUE if cell.difference is None else f"{cell.difference:+.1f} SE"
             if suite.published_task(task) != task:
                 judged = "other data"
-            row += [" ± ".join(cell.published), " ± ".join(cell.ours), FORMER if suite.is_former(method) else judged]
+            row += [" ± ".join(cell.published), " ± ".join(cell.ours), judged]
         else:
             rows.append(tuple(row))
     return Sheet("", tuple(header), rows)
