@@ -100,7 +100,7 @@ def test_eigenproblems_on_a_device_give_the_same_fit(problem, in_memory, assert_
 
     def eigen(root):
         calls.append(root.shape)
-        return eigen_on(torch.device("cpu"))(root)
+        return eigen_on(torch.device("cpu"), root)
 
     monkeypatch.setattr("pyspar.estimators.base.eigen_on_device_of", lambda data: eigen)
     assert_same(SpARRegressor().fit(problem.X, problem.y).adapt(problem.Z), in_memory)

@@ -6,6 +6,7 @@ This module recognises the kind of data of a caller. One module per kind compute
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 from itertools import chain, islice
 from typing import Any, Literal
@@ -84,7 +85,7 @@ def linear_prediction(X: Any, coef: Any, intercept: Any) -> Any:
 
 def eigen_on_device_of(data: Any) -> Eigen | None:
     """Return the function that solves eigenproblems on the GPU of a tensor; None for other data."""
-    return _find("torch.eigen_on")(data.device) if getattr(data, "is_cuda", False) else None
+    return partial(_find("torch.eigen_on"), data.device) if getattr(data, "is_cuda", False) else None
 
 
 def refuse_unread_tables(data: Any) -> None:

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from pyspar.core.moments import EPS64, Matrix, Moments, Vector, WeightlessRows, check_weights, root_of_product
-from pyspar.core.spectrum import Eigen
 from pyspar.sources.sparse import BLOCK_BYTES
 from pyspar.sources.stream import rows_per_block, unpack_batch
 
-_GPU_BLOCK_BYTES = 512_000_000
-_STRIP = 256  # columns that are multiplied at a time, so that a product takes about half the operations
+_GPU_BLOCK_BYTES, _STRIP = 512_000_000, 256  # a product in strips of columns takes about half the operations
 
 
 def moments_of_torch(X: Any, Y: Any = None, sample_weight: Any = None) -> Moments:
@@ -115,8 +113,12 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
         root = _cholesky_root(product, shift)
     if not bool(root.isfinite().all()):
         raise ValueError("X and y must be finite, but contain NaN or infinity; impute or drop such rows first")
-    weight = None if w is None else w.numpy(force=True)
-    return Moments.of_root(root.numpy(force=True), d, len(X), weight, np.full(d, eps))
+    return Moments.of_root(_to_array(root), d, len(X), None if w is None else _to_array(w), np.full(d, eps))
+
+
+def _to_array(tensor: Tensor) -> np.ndarray:
+    """Return a copy of a tensor. From a GPU, pinned memory is filled several times as fast as other memory."""
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda).copy_(tensor).numpy()
 
 
 def _less_shift(X: Tensor, Y: Tensor, w: Tensor | None, shift: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,7 +135,7 @@ def _cholesky_root(product: Tensor, shift: Tensor) -> Tensor:
     lengths = scatter.diagonal().clamp(min=0.0).sqrt()
     factor, failed = torch.linalg.cholesky_ex(scatter / lengths[:, None] / lengths, upper=True)
     if bool(failed) or not bool(factor.diagonal().min() > 1e-3):  # collinear or constant columns, or NaN
-        return torch.as_tensor(root_of_product(product.numpy(force=True), shift.numpy(force=True))[0])
+        return torch.as_tensor(root_of_product(_to_array(product), _to_array(shift))[0])
     root = torch.zeros_like(product)
     root[0, 0], root[0, 1:], root[1:, 1:] = weight.sqrt(), weight.sqrt() * (shift + middle), factor * lengths
     return root
@@ -150,7 +152,7 @@ def _check_tensors(X: Any, Y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, 
     Y = (Y[:, None] if Y.ndim == 1 else Y).double()
     w = None if sample_weight is None else torch.as_tensor(sample_weight, device=X.device).double()
     if len(Y) != len(X) or (w is not None and w.shape != (len(X),)):
-        shapes = ", ".join(f"{tuple(part.shape)}" for part in (X, Y, w) if part is not None)
+        shapes = ", ".join(str(tuple(part.shape)) for part in (X, Y, w) if part is not None)
         raise ValueError(f"X, y and sample_weight must have the same number of rows, got shapes {shapes}")
     if w is not None and bool(w.any()):
         check_weights(w.numpy(force=True), len(X))
@@ -164,12 +166,8 @@ def predict_tensor(X: Any, coef: np.ndarray, intercept: Any) -> Any:
     return predicted.to(X.dtype) if X.is_floating_point() else predicted
 
 
-def eigen_on(device: Any) -> Eigen:
-    """Return ``gram_eigen`` on a device."""
-
-    def gram_eigen(root: Matrix) -> tuple[Vector, Matrix]:
-        on_device = torch.as_tensor(root, device=device)
-        squares, V = torch.linalg.eigh(on_device.T @ on_device)
-        return squares.flip(0).numpy(force=True), V.flip(1).numpy(force=True)
-
-    return gram_eigen
+def eigen_on(device: Any, root: Matrix) -> tuple[Vector, Matrix]:
+    """Return ``gram_eigen`` of a root, computed on a device."""
+    on_device = torch.as_tensor(root, device=device)
+    squares, V = torch.linalg.eigh(on_device.T @ on_device)
+    return _to_array(squares.flip(0)), _to_array(V.flip(1))
