@@ -186,12 +186,12 @@ def test_the_expected_error_is_that_of_the_dense_average_on_other_rows():
     assert low < drift.expected_variance() + drift.noise2 < high
 
 
-@pytest.mark.parametrize("n", [5, 10, 30, 300])
+@pytest.mark.parametrize("n", [3, 5, 10, 30, 300])
 def test_a_label_far_from_the_others_has_little_influence(n):
     rng = np.random.default_rng(0)
     r, ones = rng.normal(size=n) + 5.0, np.ones(n)
     assert (weigh_labels(r, ones) == 1.0).all()
-    r[2] += 1000.0
+    r[2] += 1e20
     weights = weigh_labels(r, ones)
     assert weights[2] < 1e-3
     assert (np.delete(weights, 2) == 1.0).all()
