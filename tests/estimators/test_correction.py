@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, SparWarning, TargetCorrection, inspect, rows_to_label
+from pyspar import BayesSpARRegressor, InputError, SparWarning, TargetCorrection, inspect, rows_to_label
 
 
 @pytest.fixture
@@ -319,8 +319,9 @@ def test_candidates_with_different_shapes_change_nothing_and_failing_ones_are_na
     with pytest.raises(ValueError, match=r"'trained': 1, 'two': 2"):
         fixed.fit(Z, hide(y, 10))
     np.testing.assert_array_equal(fixed.predict(Z), before)
-    with pytest.raises(ValueError, match="empty"):
-        TargetCorrection({}).fit(Z, y)
+    for n in (0, 101):
+        with pytest.raises(InputError, match=f"of 1 to 100 of them, got {n}; "):
+            TargetCorrection(dict.fromkeys(range(n), model)).fit(Z, y)
     with pytest.raises(ValueError, match="2 features") as error:
         TargetCorrection({"first": model, "second": LinearRegression().fit(Z[:, :2], y)}).fit(Z, hide(y, 10))
     assert error.value.__notes__ == ["raised by model['second'].predict"]
@@ -484,16 +485,15 @@ def test_labels_with_another_index_than_the_rows_are_refused(use):
     y = rows["a"] + 0.1 * rng.normal(size=60)
     model = BayesSpARRegressor().fit(rows, y)
     Z = rows.iloc[40:]
-    with pytest.raises(ValueError, match=r"row 0: 40 and 59.*y\.reindex\(Z\.index\).*y\.to_numpy\(\)"):
-        use(model, Z, y[:39:-1])
-    with pytest.raises(ValueError, match="row 0: 40 and 0"):
-        use(model, Z, y[:20].set_axis([0, *range(2, 21)]))
-    with pytest.raises(ValueError, match="row 0: 0 and 59"):  # the default index, in another order
-        use(model, rows, y[::-1])
-    with pytest.raises(ValueError, match="row 0: 0 and 1"):  # moved by one
-        use(model, rows, y.set_axis(range(1, 61)))
-    with pytest.raises(ValueError, match="row 0: 1 and 0"):
-        use(model, rows.set_axis(range(1, 61)), y)
+    for target, labels, pair in (
+        (Z, y[:39:-1], r"40 and 59.*y\.reindex\(Z\.index\).*y\.to_numpy\(\)"),
+        (Z, y[:20].set_axis([0, *range(2, 21)]), "40 and 0"),
+        (rows, y[::-1], "0 and 59"),  # the default index, in another order
+        (rows, y.set_axis(range(1, 61)), "0 and 1"),  # moved by one
+        (rows.set_axis(range(1, 61)), y, "1 and 0"),
+    ):
+        with pytest.raises(ValueError, match=f"row 0: {pair}"):
+            use(model, target, labels)
     for labels in (y[40:], y[40:].reset_index(drop=True), y[:39:-1].reindex(Z.index), y[40:].to_numpy()):
         use(model, Z, labels)
 
