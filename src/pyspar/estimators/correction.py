@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_KURTOSIS, MIN_LABELS, Array, Drift, fit_drift, weigh_labels
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import check_weights, refuse_masked
+from pyspar.core.moments import check_weights, column_names, refuse_masked
 from pyspar.errors import InputError, warn
 from pyspar.estimators.labels import check_index, compute_features, fit_features, read_labels, read_predictions
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import accepts_nan, check_choice, check_level, is_frame
+from pyspar.estimators.validation import accepts_nan, check_choice, check_level, check_order, is_frame
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
@@ -169,7 +169,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
         check_choice("smooth", self.smooth, (True, False))
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
-        rows = new._read(Z, reset=True)
+        rows, new._column_order = new._read(Z, reset=True), column_names(Z, integers=True)
         labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
@@ -273,10 +273,10 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             if repeated := [name for name, count in Counter(Z.columns).items() if count > 1]:
                 raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
             validate_data(self, Z, reset=reset, skip_check_array=True)
+            check_order(self, Z, "Z")
             return Z
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-        several = getattr(Z, "ndim", 2) > 2  # rows of a network, for example images
-        return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=several)
+        return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=True)  # images
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_parts")
