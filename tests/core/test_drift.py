@@ -204,10 +204,10 @@ def test_labels_that_agree_are_a_drift_and_two_wrong_ones_are_not():
     rng = np.random.default_rng(0)
     r = np.append(rng.normal(size=20), 1000.0 + rng.normal(size=6))
     np.testing.assert_array_equal(weigh_labels(r, np.ones(26)), 1.0)
-    r = np.append(rng.normal(size=100), [-500.0, 999.0])
-    weights = weigh_labels(r, np.ones(102))
-    assert (weights[:100] == 1.0).all()
-    assert (weights[100:] < 0.3).all()
+    for wrong in ([-500.0, 999.0], [500.0, 1e6]):
+        weights = weigh_labels(np.append(rng.normal(size=100), wrong), np.ones(102))
+        assert (weights[:100] == 1.0).all()
+        assert (weights[100:] < 0.3).all()
 
 
 def test_the_evidence_of_a_wrong_label_is_continuous_and_falls_with_the_square_of_its_distance():

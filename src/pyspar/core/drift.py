@@ -256,8 +256,10 @@ def weigh_labels(residual: Array, counts: Array) -> Array:
     value, at = np.unique(residual / (np.abs(residual).max() or 1.0), return_inverse=True)
     counts = np.bincount(at, counts).astype(np.float64)
     weights, total = np.ones(len(value)), float(counts.sum())
-    for row in np.argsort(-np.abs(value - counts @ value / total), kind="stable").tolist():
-        others, n = counts * weights, total - min(float(counts[row]), 1.0)
+    for _ in value:
+        others = counts * weights
+        row = int(np.argmax(np.where(weights == 1.0, np.abs(value - others @ value / others.sum()), -1.0)))
+        n = total - min(float(counts[row]), 1.0)
         others[row] = max(float(counts[row]) - 1.0, 0.0)  # one of the copies is compared with all other labels
         if others.sum() < 1.5:  # one other label has no spread
             break
