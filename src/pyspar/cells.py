@@ -64,17 +64,18 @@ def describe_file(role: str, path: Path, column: str | None = None) -> str:
 
 
 def describe_rows(rows: Sequence[int], path: Path) -> str:
-    """Return the first five row numbers: as a spreadsheet shows the file, and as data rows.
+    """Return the first five row numbers: as a spreadsheet shows the file without empty lines, and as data rows.
 
     >>> describe_rows([3, 10], Path("homes.csv"))
-    'rows 5, 12 (the header is row 1; data rows 3, 10 counted from 0)'
+    'rows 5, 12 (the header is row 1, empty lines do not count; data rows 3, 10 counted from 0)'
     """
     plural, more = "" if len(rows) == 1 else "s", ", ..." if len(rows) > 5 else ""
     data = ", ".join(str(row) for row in rows[:5]) + more
     if suffix_of(path) in ("", ".parquet", ".npy"):  # not shown by a spreadsheet; a folder has Parquet files
         return f"row{plural} {data} (counted from 0)"
     shown = ", ".join(str(row + 2) for row in rows[:5]) + more
-    return f"row{plural} {shown} (the header is row 1; data row{plural} {data} counted from 0)"
+    empty = "" if suffix_of(path) == ".xlsx" else ", empty lines do not count"
+    return f"row{plural} {shown} (the header is row 1{empty}; data row{plural} {data} counted from 0)"
 
 
 def suggest_column(name: str, names: Sequence[str]) -> str:

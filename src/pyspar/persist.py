@@ -257,13 +257,9 @@ def _check_entries(archive: ZipFile) -> None:
         if info.filename.endswith(".npy"):
             with archive.open(info) as file:
                 shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
-                n_bytes = info.file_size - file.tell()
-            if dtype.hasobject or dtype.itemsize * math.prod(shape) != n_bytes or min(dtype.itemsize, *shape, 1) < 0:
-                raise ValueError(
-                    f"{info.filename} has {n_bytes} bytes, which are no array of {dtype} and shape {shape}"
-                )
-            if dtype.itemsize == 0:
-                raise ValueError(f"{info.filename} has the dtype {dtype}")
+                n_bytes, size = info.file_size - file.tell(), dtype.itemsize
+            if dtype.hasobject or size * math.prod(shape) != n_bytes or min(size - 1, *shape, 1) < 0:
+                raise ValueError(f"{info.filename} must be an array of {dtype} and shape {shape}, got {n_bytes} bytes")
 
 
 _FORMAT = "pyspar-moments-2"

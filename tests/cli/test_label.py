@@ -108,7 +108,7 @@ FAULTS = {
     "fraction of a row": (change("row", "1.5"), "no row of the target has the number '1.5'"),
     "text as a label": (change("price", "many"), r"'many' in column 'price', row 5"),
     "thousands": (change("price", "2,000"), r"'2,000' in column 'price'"),
-    "no labels": (lambda c: pd.read_csv(c[2]).assign(price=None).to_csv(c[2], index=False), "labels are empty"),
+    "no labels": (lambda c: pd.read_csv(c[2]).assign(price=None).to_csv(c[2], index=False), "'price': all 12 labels"),
     "no rows": (lambda c: pd.read_csv(c[2]).drop(columns="row").to_csv(c[2], index=False), "no column 'row'"),
     "another unit": (scale("1000 * price"), "another scale"),
     "a small unit": (scale("0.001 * price + 1.1 * source.max()"), "another scale"),

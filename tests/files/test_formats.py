@@ -192,12 +192,12 @@ def test_a_flipped_bit_in_a_parquet_file_with_checksums_is_refused(tmp_path):
 
 
 def test_quoted_line_breaks_blank_lines_and_names_are_kept(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text('\ufeff"a b",,y\n\n1,"two\nlines",3\n\n4,"5 "" x",6\n')
-    table = read(path)
+    (tmp_path / "x.csv").write_text('\ufeff"a b",,y\n\n1,"two\nlines",3\n\n4,"5 "" x",6\n')
+    table = read(tmp_path / "x.csv")
     assert table.names == ["a b", "Unnamed: 1", "y"]
-    assert table.cells.to_pylist()[0]["Unnamed: 1"] == "two\nlines"
-    assert table.cells.to_pylist()[1]["Unnamed: 1"] == '5 " x'
+    assert table.cells["Unnamed: 1"].to_pylist() == ["two\nlines", '5 " x']
+    with pytest.raises(InputError, match=r"row 3 \(the header is row 1, empty lines do not count; data row 1 "):
+        convert(table, {"Unnamed: 1": "number"})
 
 
 def test_the_options_of_text_files(tmp_path):

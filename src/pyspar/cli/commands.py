@@ -106,6 +106,8 @@ def inspect(request: Request, *, alpha: float | None, html: Path | None) -> Resu
         inspected = model[-1] if inputs.is_streamed else model
         columns = list_columns(model[0], inputs.columns.kinds)
         report = inspect_model(inspected, inputs.Z, y=inputs.labels, columns=columns, outputs=[inputs.label])
+    if inputs.is_streamed and inputs.label in inputs.target.names:
+        notes.append(f"target: its column {inputs.label!r} is not used with --stream; spar adapt --stream scores it")
     report = replace(report, notes=(*inputs.notes, *notes))
     if html is not None:
         replace(report, title=f"{inputs.label}: {request.source.name} → {request.target.name}").save(html)

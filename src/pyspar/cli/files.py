@@ -535,7 +535,7 @@ def add_labels(labels: Any, path: Path, request: Request, label: str, target: Ta
     own = pd.Index(_ids(table, key)[known])
     places, problem = keys.get_indexer(own), ""
     if not len(known):
-        problem = f"all {len(values)} labels are empty; fill them in"
+        key, problem = label, f"all {len(values)} labels are empty; fill them in"
     elif (places < 0).any():
         advice = "pass the target that spar label was used with"
         problem = f"no row of the target has the {'id' if by_id else 'number'} {own[places < 0][0]!r}; {advice}"

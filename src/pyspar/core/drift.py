@@ -43,7 +43,8 @@ FAR_LEVEL = 1e-3  # of the test, for all labels together, that gives less weight
 MIN_KURTOSIS = 6.0  # forecasts assume that residuals have at least the tails of a Laplace distribution
 MAX_CENTRES, SOME_CENTRES = 600, 300  # of more than 600 labelled rows, 300 are centres of the smooth function
 _NO_SPREAD = 1e-9  # relative to the largest value: a smaller spread of a column is rounding error
-_ROUNDING = 1e-12  # relative to the largest label: a smaller residual is zero up to rounding
+_ROUNDING = 1e-12  # relative to the largest label, by weight: a smaller residual is zero up to rounding
+_MIN_VARIANCE = 1e-150  # relative to the square of the largest residual: the weight of a label is never zero
 _DEPENDENT = 1e-10  # smooth features along which the centres vary less, relative to the largest, are dropped
 _BLOCK_ROWS, _DRAWS = 4096, 2000
 
@@ -192,10 +193,10 @@ def fit_drift(
     at = DriftCoordinates.of(target_features, target_prediction, target_counts, features if smooth else None)
     line, rows, _ = at.transform(features, prediction)
     residual = labels - prediction
-    residual = np.where(np.abs(residual) > _ROUNDING * np.abs(labels).max(), residual, 0.0)
-    unit = float(np.abs(residual).max()) or 1.0
-    residual = residual / unit
     label_weights = weigh_labels(residual, counts) if label_weights is None else label_weights
+    residual = np.where(np.abs(residual) > _ROUNDING * np.abs(label_weights * labels).max(), residual, 0.0)
+    unit = float(np.abs(label_weights**0.25 * residual).max()) or 1.0  # the largest residual that counts
+    residual = residual / unit
     directions, average = _posterior(rows, line, residual, counts * label_weights)
     if (label_weights < 1.0).any():
         centre = np.average(residual, weights=counts * label_weights)
@@ -255,14 +256,16 @@ def weigh_labels(residual: Array, counts: Array) -> Array:
     value, at = np.unique(residual / (np.abs(residual).max() or 1.0), return_inverse=True)
     counts = np.bincount(at, counts).astype(np.float64)
     weights, total = np.ones(len(value)), float(counts.sum())
-    for row in np.argsort(-np.abs(value - counts @ value / total), kind="stable").tolist():
-        others, n = counts * weights, total - min(float(counts[row]), 1.0)
+    for _ in value:
+        others = counts * weights
+        row = int(np.argmax(np.where(weights == 1.0, np.abs(value - others @ value / others.sum()), -1.0)))
+        n = total - min(float(counts[row]), 1.0)
         others[row] = max(float(counts[row]) - 1.0, 0.0)  # one of the copies is compared with all other labels
-        if n <= 1.0 or not others.any():
+        if others.sum() < 1.5:  # one other label has no spread
             break
         mean = others @ value / others.sum()
-        variance = max(others @ np.square(value - mean) / (n - 1.0), _NO_SPREAD**2) * (1.0 + 1.0 / n)
-        t2 = (value[row] - mean) ** 2 / variance
+        variance = max(others @ np.square(value - mean) / (n - 1.0), (_NO_SPREAD * mean) ** 2, _MIN_VARIANCE)
+        t2 = (value[row] - mean) ** 2 / (variance * (1.0 + 1.0 / n))
         critical2 = float(student.isf(FAR_LEVEL / (2.0 * total), n - 1.0)) ** 2
         if t2 <= critical2:
             break

@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyspar.core.drift import MIN_KURTOSIS, MIN_LABELS, Array, Drift, fit_drift, weigh_labels
 from pyspar.core.forecast import Forecast
-from pyspar.core.moments import check_weights, refuse_masked
-from pyspar.errors import warn
+from pyspar.core.moments import check_weights, column_names, refuse_masked
+from pyspar.errors import InputError, warn
 from pyspar.estimators.labels import check_index, compute_features, fit_features, read_labels, read_predictions
 from pyspar.estimators.pipelines import name_regressor
-from pyspar.estimators.validation import accepts_nan, check_choice, check_level, is_frame
+from pyspar.estimators.validation import accepts_nan, check_choice, check_level, check_order, is_frame
 from pyspar.sources import refuse_unread_tables
 from pyspar.text import format_number, format_percent
 
@@ -30,6 +30,7 @@ MIN_WEIGHT = 1e-4  # a warning names a label with less; of right labels, fewer t
 MAX_FACTOR = 5.0  # labels whose spread differs from that of the predictions by more may have another unit
 POWER = 2.0 / (MIN_KURTOSIS - 1.0)  # of a candidate's evidence: n squares with these tails vary like 0.4 n normal ones
 MIN_SHARE = 1e-3  # a candidate with a smaller posterior weight is left out
+MAX_CANDIDATES = 100  # the forecast draws errors of each candidate, and MIN_SHARE must be far below 1 / candidates
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
 
     Parameters
     ----------
-    model : fitted regressor, or dict of names and fitted regressors
+    model : fitted regressor, or dict of names and at most 100 fitted regressors
         Any object with ``predict``, or a torch module. ``clone`` does not clone it.
     features : transformer, optional
         Computes the numeric features of the correction from the rows. An unfitted one is fitted on the target rows. By
@@ -162,12 +163,13 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             such as inverse probabilities, must be divided by their mean.
         """
         models = self.model if isinstance(self.model, dict) else {"model": self.model}
-        if not models:
-            raise ValueError("model must be a fitted regressor or a dict of them, got an empty dict")
+        if not 1 <= len(models) <= MAX_CANDIDATES:
+            expected = f"model must be a fitted regressor or a dict of 1 to {MAX_CANDIDATES} of them"
+            raise InputError(f"{expected}, got {len(models)}; average similar ones, or leave some out")
         check_choice("smooth", self.smooth, (True, False))
         check_index(Z, y)
         new = clone(self)  # compute everything first, so that an error leaves a fitted correction unchanged
-        rows = new._read(Z, reset=True)
+        rows, new._column_order = new._read(Z, reset=True), column_names(Z, integers=True)
         labels, new._y_ndim = read_labels(y, len(rows), type(self).__name__)
         counts = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, len(labels))
         labels = np.where(counts[:, None] > 0.0, labels, np.nan)
@@ -271,10 +273,10 @@ class TargetCorrection(MultiOutputMixin, RegressorMixin, MetaEstimatorMixin, Bas
             if repeated := [name for name, count in Counter(Z.columns).items() if count > 1]:
                 raise ValueError(f"column names must be unique, got {repeated[0]!r} twice; rename the columns")
             validate_data(self, Z, reset=reset, skip_check_array=True)
+            check_order(self, Z, "Z")
             return Z
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-        several = getattr(Z, "ndim", 2) > 2  # rows of a network, for example images
-        return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=several)
+        return validate_data(self, Z, reset=reset, dtype="numeric", ensure_all_finite=finite, allow_nd=True)  # images
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_parts")
