@@ -28,7 +28,8 @@ from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
 MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
-MIN_TARGET_ROWS, MAX_GATE_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 2_000, 250, 16
+MIN_SPREAD = 0.7  # of predictions; a damaged measurement, whose features also move away, has a smaller one
+MIN_TARGET_ROWS, GATE_ROWS, CHECK_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 500, 2_000, 250, 16
 BATCH, RATE, RATES = 64, 1.6, (1e-3, 1e-2)  # the learning rate is 1.6 / steps, within these limits
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
@@ -38,20 +39,26 @@ class Alignment:
     """An aligned copy of a network: ``model``, in which only normalisation layers differ from the given model.
 
     Nothing differs if ``changed`` is False. ``outside`` is the share of target rows outside the support of the source,
-    0.05 without a shift, and ``p_value`` the probability of such a share, or a larger one, without a shift. ``losses``
-    has the mean loss of each pass over the target.
+    0.05 without a shift, and ``p_value`` the probability of such a share, or a larger one, without a shift.
+    ``distance`` of target and source is relative to that before alignment, NaN if the gate left the network alone.
+    ``spread`` of the given network's predictions is relative to the source. ``losses`` has the mean of each pass.
     """
 
     model: nn.Module
     outside: float
     p_value: float
     changed: bool
+    distance: float
+    spread: float
     losses: tuple[float, ...]
 
     def __str__(self) -> str:
         share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
-        fix = "a changed measurement can also stay inside: if you know that it changed, use force=True"
-        return f"aligned: {share}" if self.changed else f"not aligned: {share}; {fix}"
+        if self.changed:
+            return f"aligned: {share}"
+        moved, inside = "alignment did not bring it closer to the source", "a changed measurement can also stay inside"
+        reason = f"{moved}, as if the population changed" if np.isfinite(self.distance) else inside
+        return f"not aligned: {share}; {reason}: if you know that the measurement changed, use force=True"
 
 
 def align(
@@ -93,15 +100,18 @@ def align(
             raise InputError(f"{type(model).__name__} has no normalisation layer with statistics or weights; {fix}")
         summary = source if isinstance(source, SourceSummary) else net.summarize(source, LOADER_ROWS)
         summary.check_head(net.layer)
-        outside, rows = net.count_outside(summary, target)
+        outside, rows, before, spread = net.compare(summary, target, GATE_ROWS)
         p_value = summary.test_outside(outside, rows)
         changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
-        losses: list[float] = []
+        losses, distance = list[float](), float("nan")
         if changed:
             used = net.replace_statistics(summary, target)
             rate = float(np.clip(RATE * BATCH / max(passes * used, 1), *RATES))
             losses = Descent(net, summary, layers, rate).run(target, passes, min(used, BATCH // 2), advance)
-    return Alignment(net.run.model, outside / rows, p_value, changed, tuple(losses))
+            distance = net.compare(summary, target, CHECK_ROWS)[2] / max(before, 1e-30)
+            changed = force or distance < 1.0 or spread < MIN_SPREAD
+    aligned = net.run.model if changed else copy_model(unwrap(model))
+    return Alignment(aligned, outside / rows, p_value, changed, distance, spread, tuple(losses))
 
 
 def summarize(
@@ -138,20 +148,25 @@ class Network(FeatureReader):
                 batches += 1
         return make_summary(sample, self.layer, sums.joined(batches))
 
-    def count_outside(self, summary: SourceSummary, target: Any) -> tuple[int, int]:
-        """Return the number of target rows outside the support, and the number of rows that were read."""
+    def compare(self, summary: SourceSummary, target: Any, rows: int) -> tuple[int, int, float, float]:
+        """Return how many target rows are outside the support and how many were read, their median distance to the
+        source, and the spread of their predictions about the source's mean, relative to that of the source.
+        """
         support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
-        limit, rows, outside, spread, first = summary.threshold()[0], 0, 0, 0.0, None
-        for features in self.read(target, "target", rows=MAX_GATE_ROWS):
+        head = self.layer.weight.detach().float().T
+        known, parts, squares, varies, first = support @ head, list[Tensor](), list[Tensor](), False, None
+        for features in self.read(target, "target", rows=rows):
             first = features[:1] if first is None else first
-            spread = max(spread, float((features - first).abs().max()))
-            outside += int((relative_distance(features, support, scales) > limit).sum())
-            rows += len(features)
-        if rows < MIN_TARGET_ROWS:
-            raise InputError(f"target must have at least {MIN_TARGET_ROWS} rows, got {rows}; pass more target rows")
-        if not spread:
+            varies = varies or bool((features != first).any())
+            parts.append(relative_distance(features, support, scales))
+            squares.append((features @ head - known.mean(dim=0)).square())
+        distances = torch.cat(parts or [torch.zeros(0)])
+        if (n := len(distances)) < MIN_TARGET_ROWS:
+            raise InputError(f"target must have at least {MIN_TARGET_ROWS} rows, got {n}; pass more target rows")
+        if not varies:
             raise InputError("the features of all target rows are equal; check the inputs of the target")
-        return outside, rows
+        spread = (torch.cat(squares).mean(dim=0) / known.var(dim=0).clamp_min(1e-30)).mean().sqrt()
+        return int((distances > summary.threshold()[0]).sum()), n, float(distances.median()), float(spread)
 
     def replace_statistics(self, summary: SourceSummary, target: Any) -> int:
         """Give the outputs of normalisation layers the mean and spread of the source; return the number of rows."""
