@@ -210,8 +210,9 @@ def _alignment(records: pd.DataFrame, labels: pd.DataFrame) -> str:
         "offsets. *Matched one by one* maps each column by its quantiles, or replaces the statistics of batch "
         'normalisation. *SpAR* is `BayesSpARRegressor` for spectra, and the head `"spar"` for images. The steps were '
         "tuned on three corruptions of garments, which gain the most; the rows *not used for tuning* leave them out. "
-        "The limit of the gate was chosen on garments. No choice was made on chairs. The spectra of corn and tablets "
-        "were used to choose means and spreads instead of quantiles. Around ridge, alignment is worse than no "
+        "The rules that leave a network unchanged were chosen on garments. Nothing was chosen on chairs, but a harm "
+        "seen on them led to the second rule. The spectra of corn and tablets were used to choose means and spreads "
+        "instead of quantiles. Around ridge, alignment is worse than no "
         f"alignment for {_count_worse(records, 'corn', 'ridge')} pairs of corn instruments."
     )
     wrong = labels[(labels["method"] == "columns mapped") & (labels["shift"] == "natural") & (labels["n"] == 10)]
