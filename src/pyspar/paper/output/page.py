@@ -66,7 +66,7 @@ DETAILS = """
 ## The numbers
 
 Mean ± standard deviation over seeds. A difference of means is in joint standard errors (SE): the root of the sum of
-both squared standard errors. Further rows and gains seed by seed are in the files of `spar reproduce NAME`.
+both squared standard errors. Gains have standard errors. Further rows are in the files of `spar reproduce NAME`.
 """
 
 
