@@ -232,7 +232,7 @@ def test_errors_are_summed_over_batches_and_outputs_as_over_rows(dtype):
     model, X, y, _ = spoiled_problem(outputs=2, dtype=dtype)
     sums = ErrorSums(*weights(model, ""), 1e-16)
     for rows in torch.arange(300).split(70):
-        sums.add(X[rows], y[rows])
+        sums.add(X[rows], y[rows], ((X[rows],), {}))
     coef, bias = weights(model, "")
     expected = error_roots_of(X.numpy(), y.numpy(), coef, bias)
     for root, other in zip(sums.roots(), expected, strict=True):

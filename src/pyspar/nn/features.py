@@ -22,6 +22,7 @@ from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
 from pyspar.sources.torch import TensorSums
 
+MAX_TESTED, MAX_INPUTS = 1000, 1024  # rows and inputs of the test for training rows
 MAX_UNLABELLED = 5000  # rows that are kept; they determine means and spreads of the target's features only
 
 
@@ -57,11 +58,12 @@ class FeatureReader:
         with progress_bar(f"reading {self.name}", total=total, unit="batches", show=progress) as advance:
             for number, batch in enumerate(self.batches):
                 where = f"batch {number} of {self.name}"
-                features = self.features_of(self.reader.read_arguments(batch, where), where)
+                arguments = self.reader.read_arguments(batch, where)
+                features = self.features_of(arguments, where)
                 rows = self._read_rows(batch, features, outputs, where)
                 sums.add(*rows)
                 if receiver is not None:
-                    receiver.add(*rows)
+                    receiver.add(*rows, arguments)
                 advance(number + 1)
         if sums.rows == 0:
             raise InputError(f"{self.name} must yield at least one row, got none; is it an exhausted iterator?")
@@ -129,15 +131,28 @@ class ErrorSums:
         self._sums = [TensorSums(eps=eps) for _ in coef]
         self._n = 0
         self._unit = 0.0  # of the errors, so that no square overflows
+        self.sample = RowSample(MAX_TESTED)  # inputs and errors
 
-    def add(self, features: Tensor, labels: Any) -> None:
+    def add(self, features: Tensor, labels: Any, arguments: Arguments) -> None:
         """Add labelled rows."""
         coef, bias = (part.to(features.device) for part in (self._coef, self._bias))
         errors = labels.to(features.device).double() - nn.functional.linear(features.double(), coef, bias)
         self._n += len(features)
         self._unit = self._unit or float(errors.abs().max() if len(errors) else 0.0)
-        for sums, squares in zip(self._sums, (errors / (self._unit or 1.0)).square().T, strict=True):
+        errors = errors / (self._unit or 1.0)
+        for sums, squares in zip(self._sums, errors.square().T, strict=True):
             sums.add(features, None, squares)
+        values = [part for part in (*arguments[0], *arguments[1].values()) if isinstance(part, Tensor)]
+        own = [x.flatten(1) for x in values if x.is_floating_point() and x.ndim > 1 and len(x) == len(features)]
+        inputs = torch.cat(own or [features], dim=1).float().nan_to_num().cpu()
+        inputs = inputs[:, :: max(-(-inputs.shape[1] // MAX_INPUTS), 1)]
+        if self._n == len(features):
+            spread = inputs.std(dim=0, correction=0)
+            self._first, self._units = inputs[:1], torch.where(spread > 0.0, spread, torch.inf)
+        inputs = nn.functional.pad(inputs, (0, self._first.shape[1] - inputs.shape[1]))  # sequences differ in length
+        # Training shows in the errors of neighbours, so the sample is dense: the rows nearest to the first one.
+        distances = ((inputs - self._first) / self._units).square().sum(dim=1)
+        self.sample.add(torch.cat([inputs, errors.to(inputs)], dim=1), distances)
 
     def roots(self) -> tuple[Matrix, ...]:
         """Return the ``error_roots`` of :func:`pyspar.core.refit.refit_head`."""
@@ -155,10 +170,10 @@ class RowSample:
         self._generator = torch.Generator().manual_seed(seed)
         self._blocks: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, positions and keys
 
-    def add(self, rows: Tensor) -> None:
-        """Add rows. Those with the smallest random keys are the sample."""
+    def add(self, rows: Tensor, keys: Tensor | None = None) -> None:
+        """Add rows. Those with the smallest keys are the sample; the keys are random by default."""
         positions = torch.arange(self.rows, self.rows + len(rows))
-        keys = torch.rand(len(rows), generator=self._generator)
+        keys = torch.rand(len(rows), generator=self._generator) if keys is None else keys.cpu()
         keys[torch.isin(positions, self._kept)] = -1.0
         self.rows += len(rows)
         self._blocks.append((rows.detach().cpu(), positions, keys))
@@ -189,7 +204,7 @@ class TargetRows:
         self._sample = RowSample(MAX_UNLABELLED, kept=known)
         self.first: Matrix = np.empty((0, 0))  # the features of the first batch
 
-    def add(self, features: Tensor, labels: Any = None) -> None:
+    def add(self, features: Tensor, *_: Any) -> None:
         """Add the features of the next rows of the loader."""
         values = features.detach().to("cpu", torch.float64)
         self.first = self.first if self._sample.rows else values.numpy()

@@ -15,7 +15,7 @@ from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
-from pyspar.estimators.calibration import forecast_error, refuse_training_rows
+from pyspar.estimators.calibration import forecast_error, training_p_value
 from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected, weigh_known
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
@@ -27,9 +27,10 @@ from pyspar.sources import eigen_on_device_of
 from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
-SourceRows = Literal["held-out", "training"]
+SourceRows = Literal["check", "held-out", "training"]
 MAX_ERROR, MAX_SLOPE = 1.5, 5.0  # of labels on the scale of the predictions; the error in their spreads
 MAX_MISFIT = 2.0  # of the trained head's error on the source to that of least squares, without a warning
+TRAINING_LEVEL = 0.01  # the probability that held-out rows are taken for training rows, at most
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 
 
@@ -39,6 +40,7 @@ class SourceFeatures:
 
     moments: Moments
     error_roots: tuple[Matrix, ...]
+    sample: tuple[Matrix, Matrix]  # inputs of the model, and errors of the trained head
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +76,25 @@ class AdaptedHead:
     weights: tuple[Matrix, Vector]
     drift: TargetDrift | list[TargetDrift | None] | None = None
     forecast: LabelForecast | list[LabelForecast | None] | None = None
-    source_rows: SourceRows = "held-out"
+    source_rows: SourceRows = "check"
 
     def expected_rmse(self) -> Any:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
-        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training.
+        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training, and
+        raises InputError if their errors show that they were not.
         """
         if self.forecast is not None:
             return self.forecast
-        refuse_training_rows(self.source_rows)
+        known = self.source_rows != "check"
+        p_value = float(self.source_rows == "held-out") if known else training_p_value(*self.source.sample)
+        if p_value < TRAINING_LEVEL:
+            found = "" if known else f", and errors of neighbours that differ as after training (p = {p_value:.1g})"
+            raise InputError(
+                "the expected RMSE of a network needs source rows that it was not trained on, because its error on "
+                f"training rows can be ten times too small, got source_rows={self.source_rows!r}{found}; pass held-out "
+                "rows as the source, or source_rows='held-out' if they are"
+            )
         source = self.source.moments
         separation = measure_separation(source.without_outputs(), self.target)
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
@@ -110,7 +121,7 @@ def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
     cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
-    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", progress: bool | None = None,
+    labels_scale: LabelsScale = "check", source_rows: SourceRows = "check", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
@@ -144,8 +155,9 @@ def adapt_head(
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
     labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" does not check them
-    source_rows : {"held-out", "training"}, default "held-out"
-        Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
+    source_rows : {"check", "held-out", "training"}, default "check"
+        Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same. With
+        "check", a test of the errors decides: it finds four of five networks whose forecast would be far too low.
     progress : bool; by default, a progress bar is shown on a terminal after two seconds
 
     Examples
@@ -187,7 +199,9 @@ def adapt_head(
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        source, wanted_head = SourceFeatures(x, errors.roots()), reader.head
+        sample = errors.sample.select()[0].double().numpy()
+        source = SourceFeatures(x, errors.roots(), (sample[:, : -x.n_outputs], sample[:, -x.n_outputs :]))
+        wanted_head = reader.head
     x = source.moments
     with open_reader(adapted, target_loader, "target_loader", wanted_head, **functions) as reader:
         z = reader.read_moments(target_loader, receiver=keep, progress=progress)
