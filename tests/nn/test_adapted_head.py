@@ -71,7 +71,7 @@ def test_the_forecast_is_refused_for_the_rows_of_the_training(as_dict):
 
     def adapted(rows, **options):
         parts = zip(X[rows].split(100), y[rows].split(100), strict=True)
-        batches = [{"x": x, "label": labels} if as_dict else (x, labels) for x, labels in parts]
+        batches = [{"x": x.numpy(), "label": labels} if as_dict else (x, labels) for x, labels in parts]
         return adapt_head(model, batches, [X[600:] + 1.0], labels_scale="ignore", **options)
 
     with pytest.raises(InputError, match=r"p = .*held-out"):

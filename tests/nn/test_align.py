@@ -4,6 +4,7 @@ import copy
 import random
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,7 +152,7 @@ def test_channels_are_found_wherever_a_layer_has_them():
     x = torch.randn(8, 8, 8)  # equal sizes say nothing
     for layer, place in ((nn.LayerNorm(8), 2), (Permuted(8), 1), (nn.GroupNorm(2, 8), 1)):
         nn.init.normal_(layer.bias)
-        with collect_channels({"": layer}) as sums:
+        with collect_channels([layer]) as sums:
             output = layer(x)
         mean, spread = sums.joined(1)
         values = output.detach().movedim(place, 0).flatten(1)
@@ -275,20 +276,21 @@ def summarize_features(features):
     sample = RowSample(10_000)
     for rows in features.split(70):
         sample.add(rows)
-    return make_summary(sample, head, np.zeros((2, 0), np.float32))
+    return make_summary(sample, head, torch.zeros(2, 0))
 
 
 def test_the_test_of_the_share_has_its_level_without_a_shift():
     rng = np.random.default_rng(0)
     summary = summarize_features(make_rows(400, 0))
-    m, rank = len(summary.distances), summary.threshold()[1]
     values = []
     for _ in range(2000):  # distances of source and target are exchangeable without a shift
-        held_out, target = np.sort(rng.random(m)), rng.random(100)
-        values.append(summary.test_outside(int((target > held_out[-rank]).sum()), 100))
+        held_out = replace(summary, distances=np.sort(rng.random(len(summary.distances))))
+        values.append(held_out.test_outside(torch.from_numpy(rng.random(100)))[1])
     assert np.mean(np.array(values) <= 0.05) <= 0.065
-    assert summary.test_outside(60, 100) < 1e-6
-    assert summary.test_outside(5, 100) > 0.3
+    for outside in (60, 5):
+        share, p_value = summary.test_outside(torch.where(torch.arange(100) < outside, torch.inf, 0.0))
+        assert share == outside / 100
+        assert p_value < 1e-6 if outside == 60 else p_value > 0.3
 
 
 def test_a_summary_has_mean_directions_and_variances_of_all_rows():
@@ -434,12 +436,12 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
         }
     )
     found = {"llama", "instance", "statistics", "scalar", "subclass", "tracked", "frozen", "keras"}
-    assert set(find_layers(model)) == found
+    assert set(find_layers(model)) == {model[name] for name in found}
 
 
 def test_the_statistics_of_a_tracked_instance_norm_are_means_over_rows():
     layer, x = nn.InstanceNorm1d(3, track_running_stats=True).eval(), torch.randn(90, 3, 1000) * torch.rand(90, 3, 1)
-    with collect_channels({"": layer}, wanted=np.zeros((2, 0), np.float32)) as sums:
+    with collect_channels([layer], wanted=np.zeros((2, 0), np.float32)) as sums:
         for part in x.split(40):
             layer(input=part)
     sums.write()

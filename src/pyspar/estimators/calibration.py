@@ -160,9 +160,7 @@ def training_p_value(inputs: Matrix, errors: Matrix) -> float:
     distance = cdist(rows, rows, "seuclidean")
     U = np.linalg.eigh(np.exp(-distance / (np.median(distance) or 1.0)))[1][:, ::-1]
     signs = np.where(np.arange(SIGNS), np.random.default_rng(0).choice([1.0, -1.0], (n, SIGNS)), 1.0)
-    scaled = errors / np.maximum(np.sqrt(np.square(errors).mean(axis=0)), 1e-300)
-    expected = (np.square(U).T @ np.square(scaled)).sum(axis=1, keepdims=True)
-    energy = sum(np.square(U.T @ (signs * error[:, None])) for error in scaled.T) / np.maximum(expected, 1e-300)
+    energy = sum(np.square(U.T @ (signs * e)) / np.maximum(np.square(U.T) @ e**2, 1e-300) for e in errors.T[:, :, None])
     pairs = combinations([0, *(2**power for power in range((n - 1).bit_length()))], 2)
     ratios = ((a, b, energy[a:b].mean(axis=0) / np.maximum(energy[b:].mean(axis=0), 1e-300)) for a, b in pairs)
     score = np.min([fdtr(b - a, n - b, ratio) for a, b, ratio in ratios], axis=0)

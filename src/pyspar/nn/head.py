@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from pyspar.core.adapt import Adaptation
-from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
@@ -22,7 +21,7 @@ from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import Function, check_loader
 from pyspar.nn.features import ErrorSums, TargetRows, open_reader
 from pyspar.nn.find_head import check_not_tied, describe_layer
-from pyspar.nn.models import check_network, copy_model, unwrap
+from pyspar.nn.models import copy_model, unwrap
 from pyspar.sources import eigen_on_device_of
 from pyspar.text import format_number
 
@@ -40,7 +39,7 @@ class SourceFeatures:
 
     moments: Moments
     error_roots: tuple[Matrix, ...]
-    sample: tuple[Matrix, Matrix]  # inputs of the model, and errors of the trained head
+    sample: Matrix  # of rows: inputs of the model, and errors of the trained head in the last columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +85,9 @@ class AdaptedHead:
         """
         if self.forecast is not None:
             return self.forecast
-        known = self.source_rows != "check"
-        p_value = float(self.source_rows == "held-out") if known else training_p_value(*self.source.sample)
+        source, known = self.source.moments, self.source_rows != "check"
+        inputs, errors = np.split(self.source.sample, [-source.n_outputs], axis=1)
+        p_value = float(self.source_rows == "held-out") if known else training_p_value(inputs, errors)
         if p_value < TRAINING_LEVEL:
             found = "" if known else f", and errors of neighbours that differ as after training (p = {p_value:.1g})"
             raise InputError(
@@ -95,7 +95,6 @@ class AdaptedHead:
                 f"training rows can be ten times too small, got source_rows={self.source_rows!r}{found}; pass held-out "
                 "rows as the source, or source_rows='held-out' if they are"
             )
-        source = self.source.moments
         separation = measure_separation(source.without_outputs(), self.target)
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
         fitted = np.full(source.n_outputs, source.n_features) if self.adaptation is None else self.adaptation.n_kept
@@ -103,7 +102,7 @@ class AdaptedHead:
         if free.min() <= 0.0:
             got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
             raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
-        forecasts: list[Forecast] = [
+        forecasts = [
             forecast_error(
                 float(rmse), kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
@@ -177,20 +176,12 @@ def adapt_head(
     for name, function in functions.items():
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of the batch, got {type(function).__name__}")
-    if head is not None and not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, got {type(head).__name__}")
-    check_network(model)
-    if source_model is not None:
-        check_network(source_model, "source_model")
-    if not isinstance(source_loader, SourceFeatures):
-        check_loader(source_loader, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
-    adapted = copy_model(unwrap(model))
-    if isinstance(source_loader, SourceFeatures):
-        source, wanted_head = source_loader, head
-    else:
-        body = adapted if source_model is None else copy_model(unwrap(source_model))
+    adapted, source = copy_model(model), source_loader
+    if not isinstance(source, SourceFeatures):
+        check_loader(source_loader, "source_loader")
+        body = adapted if source_model is None else copy_model(source_model, "source_model")
         with open_reader(body, source_loader, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
             errors = ErrorSums(*trained, reader.run.eps)
@@ -199,11 +190,10 @@ def adapt_head(
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        sample = errors.sample.select()[0].double().numpy()
-        source = SourceFeatures(x, errors.roots(), (sample[:, : -x.n_outputs], sample[:, -x.n_outputs :]))
-        wanted_head = reader.head
+        source = SourceFeatures(x, errors.roots(), errors.sample.select()[0].double().numpy())
+        head = reader.head
     x = source.moments
-    with open_reader(adapted, target_loader, "target_loader", wanted_head, **functions) as reader:
+    with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
         z = reader.read_moments(target_loader, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
@@ -217,14 +207,13 @@ def adapt_head(
         x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
         error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
     )  # fmt: skip
+    drift = forecast = None
+    if keep is not None:
+        new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
     best = np.asarray(least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight))
     summary = HeadSummary(_source_rmse(x, coef, bias), best, _source_rmse(x, new.coef, new.intercept))
     if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
         _warn_of_body(summary)
-    drift = forecast = None
-    if keep is not None:
-        new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
-        summary = replace(summary, adapted=_source_rmse(x, new.coef, new.intercept))
     _write_weights(new, layer, reader.head, outputs)
     return AdaptedHead(
         model=adapted, method=method, changed=new.changed, adaptation=new.adaptation, head_name=reader.head,
