@@ -9,7 +9,15 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 
 from pyspar import BayesSpARRegressor, InputError, SpARRegressor
 from pyspar.core.separation import Separation
-from pyspar.estimators.calibration import ROWS, STRETCH, forecast_error, forecast_from_errors, judge_outcome, row_factor
+from pyspar.estimators.calibration import (
+    ROWS,
+    STRETCH,
+    forecast_error,
+    forecast_from_errors,
+    judge_outcome,
+    row_factor,
+    training_p_value,
+)  # fmt: skip
 from pyspar.estimators.cross_validation import left_out_errors
 
 NONE, NEAR, FAR = Separation(0.5, 0.7, False), Separation(0.7, 0.0, True), Separation(0.999, 0.0, True)
@@ -195,3 +203,25 @@ def test_random_splits_have_the_error_that_is_forecast_and_rows_are_covered():
     assert np.mean(covered) >= 0.93
     assert np.median(ratios) == pytest.approx(1.0, abs=0.04)
     assert np.mean(rows) == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize(("misfit", "growth"), [(0.0, 0.0), (0.0, 2.0), (1.0, 1.0)])
+def test_errors_on_new_rows_seldom_look_like_those_of_training(misfit, growth):
+    """Independent errors, also of unequal size or about a smooth misfit: at most 5 % of p-values are below 0.05."""
+    p_values = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(80, 3))
+        noise = np.exp(growth * X[:, :1]) * rng.normal(size=(80, 1))
+        p_values.append(training_p_value(X, noise + misfit * np.sin(X[:, 1:2])))
+    assert np.mean(np.array(p_values) < 0.05) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 150)  # three standard errors
+
+
+def test_errors_after_a_smoother_was_fitted_to_these_rows_are_found():
+    rng = np.random.default_rng(0)
+    X, noise = rng.uniform(size=(400, 2)), rng.normal(size=(400, 1))
+    K = np.exp(-10.0 * np.square(X[:, None] - X).sum(axis=2))
+    residual = noise - K @ np.linalg.solve(K + 0.1 * np.eye(400), noise)  # kernel ridge regression
+    assert training_p_value(X, residual) < 0.01 < training_p_value(X, noise)
+    assert training_p_value(1e6 * X, np.hstack([1e-9 * residual, 1e9 * residual])) < 0.01  # the scale does not matter
+    assert training_p_value(np.ones((9, 2)), noise[:9]) == training_p_value(X, 0.0 * noise) == 1.0

@@ -55,6 +55,42 @@ def test_the_forecast_of_a_refitted_head_is_right_without_a_shift(method):
     assert inside >= 8
 
 
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_the_forecast_is_refused_for_the_rows_of_the_training(as_dict):
+    """A network that was trained too long, on 300 rows; its forecast from them would be half the error on new rows."""
+    rng = np.random.default_rng(0)
+    X = torch.tensor(rng.normal(size=(900, 3)), dtype=torch.float32)
+    y = (X[:, 0].sin() + torch.tensor(rng.normal(size=900), dtype=torch.float32)).float()
+    model = torch.nn.Sequential(torch.nn.Linear(3, 100), torch.nn.ReLU(), torch.nn.Linear(100, 100), torch.nn.ReLU())
+    model.append(torch.nn.Linear(100, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(400):
+        optimizer.zero_grad()
+        (model(X[:300])[:, 0] - y[:300]).square().mean().backward()
+        optimizer.step()
+
+    def adapted(rows, **options):
+        parts = zip(X[rows].split(100), y[rows].split(100), strict=True)
+        batches = [{"x": x.numpy(), "label": labels} if as_dict else (x, labels) for x, labels in parts]
+        return adapt_head(model, batches, [X[600:] + 1.0], labels_scale="ignore", **options)
+
+    with pytest.raises(InputError, match=r"p = .*held-out"):
+        adapted(slice(300)).expected_rmse()
+    known, new = (adapted(slice(300), source_rows="held-out"), adapted(slice(300, 600)))
+    assert known.expected_rmse().source_rmse < 0.5 * new.expected_rmse().source_rmse
+
+
+def test_the_test_for_training_rows_reads_inputs_of_any_kind(make_network):
+    """Token ids are no coordinates, and sequences may differ in length between batches."""
+    table = torch.nn.Embedding(20, 8)
+    model = make_network(lambda self, x: self.fc(self.table(x).mean(dim=1)), table=table, fc=torch.nn.Linear(8, 1))
+    batches = [(torch.randint(20, (30, length)), torch.randn(30)) for length in (5, 7)]
+    assert adapt_head(model, batches, batches, labels_scale="ignore").expected_rmse().rmse > 0.0
+    model = make_network(lambda self, x: self.fc(x.mean(dim=1)), fc=torch.nn.Linear(8, 1))
+    batches = [(torch.randn(30, length, 8), torch.randn(30)) for length in (5, 7)]
+    assert adapt_head(model, batches, batches, labels_scale="ignore").expected_rmse().rmse > 0.0
+
+
 def test_changed_is_false_if_no_direction_changed(mlp, problem):
     model = mlp(bias=True)
     assert not adapt_head(model, problem.source, problem.target, alpha=1.0, labels_scale="ignore").changed

@@ -4,6 +4,7 @@ import copy
 import random
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,7 +152,7 @@ def test_channels_are_found_wherever_a_layer_has_them():
     x = torch.randn(8, 8, 8)  # equal sizes say nothing
     for layer, place in ((nn.LayerNorm(8), 2), (Permuted(8), 1), (nn.GroupNorm(2, 8), 1)):
         nn.init.normal_(layer.bias)
-        with collect_channels({"": layer}) as sums:
+        with collect_channels([layer]) as sums:
             output = layer(x)
         mean, spread = sums.joined(1)
         values = output.detach().movedim(place, 0).flatten(1)
@@ -159,16 +160,9 @@ def test_channels_are_found_wherever_a_layer_has_them():
         np.testing.assert_allclose(spread, values.std(dim=1, correction=0), rtol=1e-4)
 
 
-class BatchNormAct(nn.BatchNorm1d):
-    """Batch normalisation with its activation, as timm has it."""
-
-    def forward(self, x):
-        return super().forward(x).relu()
-
-
-class GroupNormAct(nn.GroupNorm):
-    def forward(self, x):
-        return super().forward(x).relu()
+def with_activation(kind):
+    """Return a class of layers that include their activation, as timm has it."""
+    return type(f"{kind.__name__}Act", (kind,), {"forward": lambda self, x: kind.forward(self, x).relu()})
 
 
 def fuse(model, first, second):
@@ -180,7 +174,7 @@ def fuse(model, first, second):
 
 def test_an_activation_inside_batch_normalisation_changes_nothing(networks):
     model = networks["batch"]
-    fused = fuse(model, BatchNormAct(16), BatchNormAct(16))
+    fused = fuse(model, *(with_activation(nn.BatchNorm1d)(16) for _ in range(2)))
     for passes in (0, 1):
         expected, result = (align(one, SOURCE, TARGET, passes, force=True).model for one in (model, fused))
         for value, other in zip(expected.state_dict().values(), result.state_dict().values(), strict=True):
@@ -189,7 +183,7 @@ def test_an_activation_inside_batch_normalisation_changes_nothing(networks):
 
 
 def test_scales_behind_which_an_activation_follows_inside_a_layer_change_by_gradients_only(networks):
-    fused = fuse(networks["group"], GroupNormAct(4, 16), GroupNormAct(4, 16))
+    fused = fuse(networks["group"], *(with_activation(nn.GroupNorm)(4, 16) for _ in range(2)))
     assert is_same(state(fused), state(align(fused, SOURCE, TARGET, passes=0, force=True).model))
     result = align(fused, SOURCE, TARGET, force=True)
     assert rmse(result.model, TARGET, labels(ROWS)) < 0.9 * rmse(fused, TARGET, labels(ROWS))
@@ -275,20 +269,21 @@ def summarize_features(features):
     sample = RowSample(10_000)
     for rows in features.split(70):
         sample.add(rows)
-    return make_summary(sample, head, np.zeros((2, 0), np.float32))
+    return make_summary(sample, head, torch.zeros(2, 0))
 
 
 def test_the_test_of_the_share_has_its_level_without_a_shift():
     rng = np.random.default_rng(0)
     summary = summarize_features(make_rows(400, 0))
-    m, rank = len(summary.distances), summary.threshold()[1]
     values = []
     for _ in range(2000):  # distances of source and target are exchangeable without a shift
-        held_out, target = np.sort(rng.random(m)), rng.random(100)
-        values.append(summary.test_outside(int((target > held_out[-rank]).sum()), 100))
+        held_out = replace(summary, distances=np.sort(rng.random(len(summary.distances))))
+        values.append(held_out.test_outside(torch.from_numpy(rng.random(100)))[1])
     assert np.mean(np.array(values) <= 0.05) <= 0.065
-    assert summary.test_outside(60, 100) < 1e-6
-    assert summary.test_outside(5, 100) > 0.3
+    for outside in (60, 5):
+        share, p_value = summary.test_outside(torch.where(torch.arange(100) < outside, torch.inf, 0.0))
+        assert share == outside / 100
+        assert p_value < 1e-6 if outside == 60 else p_value > 0.3
 
 
 def test_a_summary_has_mean_directions_and_variances_of_all_rows():
@@ -396,27 +391,18 @@ def test_the_precision_of_the_weights_is_kept(networks, dtype):
 
 
 def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_other_weights():
-    class LlamaRMSNorm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(4))
+    def layer(name, **sizes):
+        module = type(name, (nn.Module,), {})()
+        for key, size in sizes.items():
+            module.register_parameter(key, nn.Parameter(torch.ones(size)))
+        return module
 
-    class NormMatrix(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight, self.bias = nn.Parameter(torch.ones(3, 4)), nn.Parameter(torch.ones(3))
-
-    class ScaleNorm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = nn.Parameter(torch.tensor(1.0))
-
-    NormLinear, frozen = type("NormLinear", (nn.Linear,), {}), type("FrozenBatchNorm2d", (nn.Module,), {})()
+    NormLinear, frozen = type("NormLinear", (nn.Linear,), {}), layer("FrozenBatchNorm2d")
     frozen.register_buffer("running_mean", torch.zeros(3))
     frozen.register_buffer("running_var", torch.ones(3))
     model = nn.ModuleDict(
         {
-            "llama": LlamaRMSNorm(),
+            "llama": layer("LlamaRMSNorm", weight=4),
             "instance": nn.InstanceNorm2d(3, affine=True),
             "without weights": nn.LayerNorm(3, elementwise_affine=False),
             "statistics": nn.BatchNorm2d(3, affine=False),
@@ -424,22 +410,22 @@ def test_layers_of_other_libraries_are_found_by_their_name_unless_they_have_othe
             "linear": nn.Linear(3, 3),
             "only by name": NormLinear(3, 3),
             "with one output": NormLinear(3, 1),
-            "matrix": NormMatrix(),
-            "scalar": ScaleNorm(),
+            "matrix": layer("NormMatrix", weight=(3, 4), bias=3),
+            "scalar": layer("ScaleNorm", scale=()),
             "subclass": type("Frozen", (nn.BatchNorm2d,), {})(3),
             "tracked": nn.InstanceNorm2d(3, track_running_stats=True),
             "frozen": frozen,
-            "normal": type("NormalHead", (ScaleNorm,), {})(),
-            "keras": type("LayerNormalization", (ScaleNorm,), {})(),
+            "normal": layer("NormalHead", scale=()),
+            "keras": layer("LayerNormalization", scale=()),
         }
     )
     found = {"llama", "instance", "statistics", "scalar", "subclass", "tracked", "frozen", "keras"}
-    assert set(find_layers(model)) == found
+    assert set(find_layers(model)) == {model[name] for name in found}
 
 
 def test_the_statistics_of_a_tracked_instance_norm_are_means_over_rows():
     layer, x = nn.InstanceNorm1d(3, track_running_stats=True).eval(), torch.randn(90, 3, 1000) * torch.rand(90, 3, 1)
-    with collect_channels({"": layer}, wanted=np.zeros((2, 0), np.float32)) as sums:
+    with collect_channels([layer], wanted=np.zeros((2, 0), np.float32)) as sums:
         for part in x.split(40):
             layer(input=part)
     sums.write()

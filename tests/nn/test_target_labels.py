@@ -12,14 +12,7 @@ from pyspar.nn.features import TargetRows
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from torch.utils.data import (  # noqa: E402
-    BatchSampler,
-    DataLoader,
-    RandomSampler,
-    SubsetRandomSampler,
-    TensorDataset,
-    WeightedRandomSampler,
-)
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 
 class Drifting:
@@ -100,22 +93,6 @@ def test_invalid_labels_are_refused(labels, words):
     case = Drifting()
     with pytest.raises(ValueError, match=words):
         adapt_head(case.model, case.source, case.target, target_labels=labels)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        lambda data: {"shuffle": True},
-        lambda data: {"sampler": SubsetRandomSampler(range(120))},
-        lambda data: {"sampler": WeightedRandomSampler(torch.ones(120), 120)},
-        lambda data: {"batch_sampler": BatchSampler(RandomSampler(data), 32, drop_last=False)},
-    ],
-)
-def test_every_kind_of_random_order_is_refused(options):
-    case = Drifting()
-    data = TensorDataset(case.Z)
-    with pytest.raises(InputError, match="in another order each time"):
-        adapt_head(case.model, case.source, DataLoader(data, **options(data)), target_labels=case.labels)
 
 
 def test_labels_of_one_output_of_a_head_with_a_variance():

@@ -14,17 +14,18 @@ splits and natural shifts without a finding need; both count equally. Unseen cat
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import exp, inf, isfinite, log, nan, sqrt
 from operator import mul
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.spatial.distance import cdist
+from scipy.special import fdtr, ndtri
 
 from pyspar.core.forecast import LEVELS, Forecast
 from pyspar.core.moments import Matrix
 from pyspar.core.separation import Separation
-from pyspar.errors import InputError
 
 Kind = Literal["linear", "regressor", "network"]
 Outcome = Literal["hurts", "no-shift", "unverified", "unknown"]
@@ -59,6 +60,7 @@ ROWS = {0.5: 1.14, 0.8: 1.17, 0.9: 1.27, 0.95: 1.42}  # factors of half-widths o
 EXCESS = 1.3  # an error above this many times the in-distribution error is a serious increase
 HURTS_RATIO = 1.1  # a shift hurts if the model expects an error above this many times the in-distribution error
 OUTSIDE_LIMIT = 0.01  # the outcome is unknown if more of the target's variation lies outside the span of the source
+SIGNS = 400  # random signs of the errors in the test for training rows
 MAX_SIGNAL = 10.0  # larger ratios of label spread and in-distribution error count as this one: few sets have them
 
 
@@ -72,12 +74,6 @@ def forecast_error(
     of the features of its head. ``label_spread`` is the standard deviation of the source labels. ``model_rmse``, for
     "linear" only, is the posterior's. ``variation`` is the squared coefficient of variation of a squared error: 2 for
     normal errors, more for heavy tails.
-
-    >>> far = Separation(auc=0.99, p_value=0.0, found=True)
-    >>> options = dict(kind="regressor", label_spread=3.0, n_source=500, n_target=500)
-    >>> forecast = forecast_error(1.0, separation=far, **options)
-    >>> forecast.source_rmse, 1.0 < forecast.rmse < 2.0, forecast.interval95[1] > 3.0
-    (1.0, True, True)
     """
     table = "linear" if kind == "linear" else "regressor"
     known = source_rmse if model_rmse is None else model_rmse
@@ -97,9 +93,6 @@ def row_factor(level: float, separation: Separation | None, *, source_rmse: floa
     """Return the half-width of a row interval divided by ``row_scale``; ``None`` is a regressor without a target.
 
     After a shift the scale is multiplied by the same median factor as the forecast of the RMSE.
-
-    >>> round(row_factor(0.9, None, source_rmse=1.0, label_spread=2.0), 3)
-    1.645
     """
     normal = float(ndtri((1.0 + level) / 2.0))
     if separation is None or not (separation.found or separation.matched):
@@ -130,9 +123,6 @@ def judge_outcome(
 
     ``outside`` is the share of the target's variation outside the span of the source, and ``unseen`` whether the target
     has new categories. "unverified" is a shift without a much larger expected error, which only labels can verify.
-
-    >>> judge_outcome(model_rmse=2.0, source_rmse=1.0, separation=Separation(auc=0.9, p_value=0.0, found=True))
-    'hurts'
     """
     if unseen or not outside <= OUTSIDE_LIMIT or not (isfinite(model_rmse) and isfinite(source_rmse)):
         return "unknown"
@@ -157,10 +147,21 @@ def forecast_from_errors(
     ]  # fmt: skip
 
 
-def refuse_training_rows(rows: Literal["held-out", "training"]) -> None:
-    """Raise InputError for a forecast from rows that a network was trained on: their error is too small."""
-    if rows != "held-out":
-        raise InputError(
-            "the expected RMSE of a network needs source rows that it was not trained on, because its error on "
-            f"training rows can be ten times too small, got source_rows={rows!r}; pass held-out rows as the source"
-        )
+def training_p_value(inputs: Matrix, errors: Matrix) -> float:
+    """Return the p-value of the hypothesis that a model with errors (n, K) on these rows was not trained on them.
+
+    On new rows, errors are independent, apart from a smooth misfit, so their energy decreases along the eigenvectors of
+    a kernel of the inputs. Training fits leading ones first, so later ones have more. Ranges of eigenvectors are
+    compared with all later ones, and the result with those for random signs of the errors.
+    """
+    n, rows = len(inputs), inputs[:, np.ptp(inputs, axis=0) > 0.0]
+    if not (rows.size and errors.any()):
+        return 1.0
+    distance = cdist(rows, rows, "seuclidean")
+    U = np.linalg.eigh(np.exp(-distance / (np.median(distance) or 1.0)))[1][:, ::-1]
+    signs = np.where(np.arange(SIGNS), np.random.default_rng(0).choice([1.0, -1.0], (n, SIGNS)), 1.0)
+    energy = sum(np.square(U.T @ (signs * e)) / np.maximum(np.square(U.T) @ e**2, 1e-300) for e in errors.T[:, :, None])
+    pairs = combinations([0, *(2**power for power in range((n - 1).bit_length()))], 2)
+    ratios = ((a, b, energy[a:b].mean(axis=0) / np.maximum(energy[b:].mean(axis=0), 1e-300)) for a, b in pairs)
+    score = np.min([fdtr(b - a, n - b, ratio) for a, b, ratio in ratios], axis=0)
+    return float((score <= score[0]).mean())

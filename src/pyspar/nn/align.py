@@ -22,7 +22,7 @@ from pyspar.errors import InputError
 from pyspar.nn.batches import ARRAYS, Function, check_loader, shuffle_batches, split_batch
 from pyspar.nn.features import FeatureReader, RowSample, open_reader
 from pyspar.nn.layer_statistics import affine, collect_channels, find_layers
-from pyspar.nn.models import check_network, copy_model, keep_random_state, unwrap
+from pyspar.nn.models import copy_model, keep_random_state
 from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summary, relative_distance
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
@@ -100,18 +100,18 @@ def align(
             raise InputError(f"{type(model).__name__} has no normalisation layer with statistics or weights; {fix}")
         summary = source if isinstance(source, SourceSummary) else net.summarize(source, LOADER_ROWS)
         summary.check_head(net.layer)
-        outside, rows, before, spread = net.compare(summary, target, GATE_ROWS)
-        p_value = summary.test_outside(outside, rows)
-        changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE * rows)
+        before, spread = net.compare(summary, target, GATE_ROWS)
+        outside, p_value = summary.test_outside(before)
+        changed = force or (p_value < LEVEL and outside >= MIN_OUTSIDE)
         losses, distance = list[float](), float("nan")
         if changed:
             used = net.replace_statistics(summary, target)
             rate = float(np.clip(RATE * BATCH / max(passes * used, 1), *RATES))
             losses = Descent(net, summary, layers, rate).run(target, passes, min(used, BATCH // 2), advance)
-            distance = net.compare(summary, target, CHECK_ROWS)[2] / max(before, 1e-30)
+            distance = float(net.compare(summary, target, CHECK_ROWS)[0].median()) / max(float(before.median()), 1e-30)
             changed = force or distance < 1.0 or spread < MIN_SPREAD
-    aligned = net.run.model if changed else copy_model(unwrap(model))
-    return Alignment(aligned, outside / rows, p_value, changed, distance, spread, tuple(losses))
+    aligned = net.run.model if changed else copy_model(model)
+    return Alignment(aligned, outside, p_value, changed, distance, spread, tuple(losses))
 
 
 def summarize(
@@ -135,9 +135,7 @@ class Network(FeatureReader):
             where = f"batch {number} of {role}"
             for arguments in split_batch(self.reader.read_arguments(batch, where), size):
                 features = self.features_of(arguments, where)
-                features = features.reshape(-1, features.shape[-1]).float()
-                self.check_finite(features, where)
-                yield features
+                yield features.reshape(-1, features.shape[-1]).float()
 
     def summarize(self, source: Any, rows: int) -> SourceSummary:
         """Return the summary of the loader's rows; of a plain DataLoader, at most this number of them are read."""
@@ -148,9 +146,9 @@ class Network(FeatureReader):
                 batches += 1
         return make_summary(sample, self.layer, sums.joined(batches))
 
-    def compare(self, summary: SourceSummary, target: Any, rows: int) -> tuple[int, int, float, float]:
-        """Return how many target rows are outside the support and how many were read, their median distance to the
-        source, and the spread of their predictions about the source's mean, relative to that of the source.
+    def compare(self, summary: SourceSummary, target: Any, rows: int) -> tuple[Tensor, float]:
+        """Return the relative distances of target rows to the source, and the spread of their predictions about the
+        source's mean, relative to that of the source.
         """
         support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
         head = self.layer.weight.detach().float().T
@@ -166,7 +164,7 @@ class Network(FeatureReader):
         if not varies:
             raise InputError("the features of all target rows are equal; check the inputs of the target")
         spread = (torch.cat(squares).mean(dim=0) / known.var(dim=0).clamp_min(1e-30)).mean().sqrt()
-        return int((distances > summary.threshold()[0]).sum()), n, float(distances.median()), float(spread)
+        return distances, float(spread)
 
     def replace_statistics(self, summary: SourceSummary, target: Any) -> int:
         """Give the outputs of normalisation layers the mean and spread of the source; return the number of rows."""
@@ -179,9 +177,9 @@ class Network(FeatureReader):
 class Descent:
     """Gradient steps on the scales and offsets of normalisation layers."""
 
-    def __init__(self, net: Network, summary: SourceSummary, layers: dict[str, nn.Module], rate: float) -> None:
+    def __init__(self, net: Network, summary: SourceSummary, layers: list[nn.Module], rate: float) -> None:
         self._net = replace(net, run=replace(net.run, needs_grad=True))
-        self._parameters = list({id(p): p for layer in layers.values() for p in affine(layer)}.values())
+        self._parameters = list({id(p): p for layer in layers for p in affine(layer)}.values())
         # A step is below the precision of 16-bit weights, so they are rounded from weights in float32.
         self._exact = [p.detach().to(torch.promote_types(p.dtype, torch.float32)) for p in self._parameters]
         self._optimizer = torch.optim.Adam(self._exact or [torch.zeros(1)], lr=rate, fused=True)
@@ -244,11 +242,10 @@ def _open_copy(
     model: nn.Module, loader: Any, name: str, head: str | None, inputs: Function, seed: int | None, source: Any = None
 ) -> Iterator[Network]:
     """Yield a copy of a model in evaluation mode with its head. The random state of the caller is restored."""
-    check_network(model)
     generator = torch.Generator().manual_seed(torch.Generator().seed() if seed is None else operator.index(seed))
     with torch.inference_mode(False), torch.enable_grad(), keep_random_state(model, loader, source):
         torch.manual_seed(generator.initial_seed())  # a loader may shuffle
-        with open_reader(copy_model(unwrap(model)), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
+        with open_reader(copy_model(model), loader, name, head, probe_rows=PROBE_ROWS, inputs=inputs) as reader:
             yield Network(**vars(reader), generator=generator)
 
 

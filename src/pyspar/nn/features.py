@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ from torch import Tensor, nn
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.errors import InputError
 from pyspar.estimators.labels import read_labels
-from pyspar.nn.batches import Arguments, BatchReader, split_batch
+from pyspar.nn.batches import Arguments, BatchReader, move_to_device, split_batch
 from pyspar.nn.find_head import describe_layer, find_head
 from pyspar.nn.models import ModelRunner, prepare_runner
 from pyspar.progress import progress_bar
 from pyspar.sources.torch import TensorSums
 
+MAX_TESTED, MAX_INPUTS = 1000, 1024  # rows and inputs of the test for training rows
 MAX_UNLABELLED = 5000  # rows that are kept; they determine means and spreads of the target's features only
 
 
@@ -40,14 +42,21 @@ class FeatureReader:
         return cast(nn.Linear, self.run.model.get_submodule(self.head))
 
     def features_of(self, arguments: Arguments, where: str) -> Tensor:
-        """Run the model on a batch and return the input of its head."""
-        return self.run.read_input(self.layer, arguments, where)
+        """Run the model on a batch and return the input of its head, which must run once and be finite."""
+        inputs: list[Tensor] = []
 
-    def check_finite(self, features: Tensor, where: str) -> None:
-        """Raise InputError for features with NaN or infinity."""
-        if not bool(torch.isfinite(features.sum(dtype=torch.promote_types(features.dtype, torch.float32)))):
+        def store(module: nn.Module, args: Any, kwargs: Any) -> None:
+            inputs.append((args[0] if args else kwargs["input"]).clone())  # the model may change its tensors in place
+
+        with self.layer.register_forward_pre_hook(store, with_kwargs=True):
+            self.run(arguments, where)
+        if len(inputs) != 1:
+            raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
+        [x] = inputs
+        if not bool(torch.isfinite(x.sum(dtype=torch.promote_types(x.dtype, torch.float32)))):
             layer, fix = describe_layer(self.head), "check it for missing values, and float16 for overflow"
             raise InputError(f"{where}: NaN or infinity in the input of {layer}; {fix}")
+        return x
 
     def read_moments(
         self, loader: Any, outputs: int | None = None, *, receiver: Any = None, progress: bool | None = None
@@ -57,11 +66,14 @@ class FeatureReader:
         with progress_bar(f"reading {self.name}", total=total, unit="batches", show=progress) as advance:
             for number, batch in enumerate(self.batches):
                 where = f"batch {number} of {self.name}"
-                features = self.features_of(self.reader.read_arguments(batch, where), where)
-                rows = self._read_rows(batch, features, outputs, where)
-                sums.add(*rows)
+                arguments = self.reader.read_arguments(batch, where)
+                features = self.features_of(arguments, where)
+                features = features.cpu() if features.device.type == "mps" else features  # it has no float64
+                labels = None if outputs is None else self._read_labels(batch, features, outputs, where)
+                features = features.reshape(-1, features.shape[-1])
+                sums.add(features, labels)
                 if receiver is not None:
-                    receiver.add(*rows)
+                    receiver.add(features, labels, arguments)
                 advance(number + 1)
         if sums.rows == 0:
             raise InputError(f"{self.name} must yield at least one row, got none; is it an exhausted iterator?")
@@ -79,22 +91,11 @@ class FeatureReader:
             fix = "use DataLoader(..., shuffle=False) without a random sampler or random augmentation"
             raise InputError(f"target_loader yields its rows in another order each time; {fix}")
 
-    def _read_rows(self, batch: Any, features: Tensor, outputs: int | None, where: str) -> tuple[Tensor, Tensor | None]:
-        """Return features and labels of the rows, or raise InputError."""
-        if features.device.type == "mps":  # mps does not support float64
-            features = features.cpu()
-        labels = None
-        if outputs is not None:
-            labels = self._reshape_labels(self.reader.read_labels(batch, where), features, outputs, where)
-            if not bool(torch.isfinite(labels).all()):
-                raise InputError(f"{where}: NaN or infinity in the labels; drop such rows")
-        features = features.reshape(-1, features.shape[-1])
-        self.check_finite(features, where)
-        return features, labels
-
-    def _reshape_labels(self, labels: Tensor, features: Tensor, outputs: int, where: str) -> Tensor:
+    def _read_labels(self, batch: Any, features: Tensor, outputs: int, where: str) -> Tensor:
         """Return labels as a matrix with a column per output. Shapes must agree except for dimensions of size one."""
-        expected = (*features.shape[:-1], outputs)
+        labels, expected = self.reader.read_labels(batch, where), (*features.shape[:-1], outputs)
+        if not bool(torch.isfinite(labels).all()):
+            raise InputError(f"{where}: NaN or infinity in the labels; drop such rows")
         if [n for n in labels.shape if n != 1] == [n for n in expected if n != 1]:
             return labels.reshape(-1, outputs)
         fix = "pass labels=, a function of the batch"
@@ -106,7 +107,7 @@ class FeatureReader:
 
 @contextmanager
 def open_reader(
-    model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int | None = None, **functions: Any
+    model: nn.Module, loader: Any, name: str, head: str | None, *, probe_rows: int = sys.maxsize, **functions: Any
 ) -> Iterator[FeatureReader]:
     """Yield a reader of the features of a model, whose head is found with ``probe_rows`` rows of the first batch."""
     batches = iter(loader)
@@ -114,9 +115,7 @@ def open_reader(
     if first is None:
         raise InputError(f"{name} must yield at least one batch, got none; it is empty or an exhausted iterator")
     reader, where = BatchReader.of(model, **functions), f"batch 0 of {name}"
-    arguments = reader.read_arguments(first, where)
-    if probe_rows is not None:
-        arguments = next(split_batch(arguments, probe_rows))
+    arguments = next(split_batch(reader.read_arguments(first, where), probe_rows))
     with prepare_runner(model) as run:
         yield FeatureReader(run, reader, find_head(run, arguments, head, where), name, chain([first], batches))
 
@@ -127,23 +126,34 @@ class ErrorSums:
     def __init__(self, coef: Matrix, bias: Vector, eps: float) -> None:
         self._coef, self._bias = torch.from_numpy(coef), torch.from_numpy(bias)
         self._sums = [TensorSums(eps=eps) for _ in coef]
-        self._n = 0
         self._unit = 0.0  # of the errors, so that no square overflows
+        self.sample = RowSample(MAX_TESTED)  # inputs and errors
 
-    def add(self, features: Tensor, labels: Any) -> None:
+    def add(self, features: Tensor, labels: Any, arguments: Arguments) -> None:
         """Add labelled rows."""
         coef, bias = (part.to(features.device) for part in (self._coef, self._bias))
         errors = labels.to(features.device).double() - nn.functional.linear(features.double(), coef, bias)
-        self._n += len(features)
         self._unit = self._unit or float(errors.abs().max() if len(errors) else 0.0)
-        for sums, squares in zip(self._sums, (errors / (self._unit or 1.0)).square().T, strict=True):
+        errors = errors / (self._unit or 1.0)
+        for sums, squares in zip(self._sums, errors.square().T, strict=True):
             sums.add(features, None, squares)
+        values = move_to_device([*arguments[0], *arguments[1].values()], torch.device("cpu"))
+        own = [x for x in values if torch.is_tensor(x) and x.is_floating_point() and x.shape[:1] == features.shape[:1]]
+        inputs = torch.cat([x[:, None].flatten(1) for x in own or [features.cpu()]], dim=1).float().nan_to_num()
+        inputs = inputs[:, :: max(-(-inputs.shape[1] // MAX_INPUTS), 1)]
+        if self.sample.rows == 0:
+            spread = inputs.std(dim=0, correction=0)
+            self._first, self._units = inputs[:1], torch.where(spread > 0.0, spread, torch.inf)
+        inputs = nn.functional.pad(inputs, (0, self._first.shape[1] - inputs.shape[1]))  # sequences differ in length
+        # Training shows in the errors of neighbours, so the sample is dense: the rows nearest to the first one.
+        distances = ((inputs - self._first) / self._units).square().sum(dim=1)
+        self.sample.add(torch.cat([inputs, errors.to(inputs)], dim=1), distances)
 
     def roots(self) -> tuple[Matrix, ...]:
         """Return the ``error_roots`` of :func:`pyspar.core.refit.refit_head`."""
+        n = self.sample.rows
         return tuple(
-            sums.moments().root[:, 1:] * np.sqrt(self._n / sums.weight) if sums.weight else np.zeros((1, sums.d))
-            for sums in self._sums
+            x.moments().root[:, 1:] * np.sqrt(n / x.weight) if x.weight else np.zeros((1, x.d)) for x in self._sums
         )
 
 
@@ -155,10 +165,10 @@ class RowSample:
         self._generator = torch.Generator().manual_seed(seed)
         self._blocks: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, positions and keys
 
-    def add(self, rows: Tensor) -> None:
-        """Add rows. Those with the smallest random keys are the sample."""
+    def add(self, rows: Tensor, keys: Tensor | None = None) -> None:
+        """Add rows. Those with the smallest keys are the sample; the keys are random by default."""
         positions = torch.arange(self.rows, self.rows + len(rows))
-        keys = torch.rand(len(rows), generator=self._generator)
+        keys = torch.rand(len(rows), generator=self._generator) if keys is None else keys.cpu()
         keys[torch.isin(positions, self._kept)] = -1.0
         self.rows += len(rows)
         self._blocks.append((rows.detach().cpu(), positions, keys))
@@ -178,8 +188,7 @@ class TargetRows:
 
     def __init__(self, labels: Any) -> None:
         if isinstance(labels, Mapping):
-            labels = {row: _to_numpy(label) for row, label in labels.items()}
-            labels = {row: y.item() if isinstance(y, np.ndarray) and y.size == 1 else y for row, y in labels.items()}
+            labels = {row: np.squeeze(_to_numpy(label)) for row, label in labels.items()}
             known = np.array([key for key in labels if isinstance(key, (int, np.integer))], dtype=np.int64)
         else:
             labels = _to_numpy(labels)  # their number is checked after the loader was read
@@ -189,7 +198,7 @@ class TargetRows:
         self._sample = RowSample(MAX_UNLABELLED, kept=known)
         self.first: Matrix = np.empty((0, 0))  # the features of the first batch
 
-    def add(self, features: Tensor, labels: Any = None) -> None:
+    def add(self, features: Tensor, *_: Any) -> None:
         """Add the features of the next rows of the loader."""
         values = features.detach().to("cpu", torch.float64)
         self.first = self.first if self._sample.rows else values.numpy()

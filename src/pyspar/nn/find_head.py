@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
     def forward() -> list[Tensor]:
         return _collect_tensors(run(arguments, where))
 
-    traces, outputs = _trace_layers(forward, layers)
+    traces, outputs = _trace_layers(forward, layers)  # last first
     if not outputs:
         got, fix = describe_batch(run(arguments, where)), "wrap the model, and return the tensor of its predictions"
         raise InputError(f"{where}: {model} must return real numbers, or a tuple, list or mapping, got {got}; {fix}")
@@ -50,8 +51,7 @@ def find_head(run: ModelRunner, arguments: Arguments, head: str | None, where: s
         fix = "if its functions are compiled, pass the model before compilation, or the result of torch.compile(model)"
         raise InputError(f"{where}: {model} ran none of its linear layers: {listed}; {fix}")
     sizes = {output.numel() for output in outputs}
-    last_first = list(traces)[::-1]
-    candidates = [name for name in last_first if traces[name][-1].numel() in sizes] or last_first[:1]
+    candidates = [name for name in traces if traces[name][-1].numel() in sizes] or list(traces)[:1]
     reasons: dict[str, str | None] = {}
     for name in candidates if head is None else [head]:
         reasons[name] = _explain_refusal(forward, layers[name], traces.get(name), outputs)
@@ -91,23 +91,21 @@ def _probe_layer(forward: Forward, layer: nn.Linear) -> tuple[bool, bool]:
     contain all three. A subclass or a hook may compute something that is not linear.
     """
     places: set[int] | None = None
-    is_linear = True
+    is_linear, probes = True, list[Tensor]()
+
+    def replace(scale: float, module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> Tensor:
+        nonlocal is_linear
+        linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
+        if linear.numel() and bool(linear.isfinite().all()):  # the check of the features reports NaN and infinity
+            eps = 64 * torch.finfo(linear.dtype).eps
+            is_linear &= _are_close(linear, output, rtol=eps, atol=eps * float(linear.abs().max()))
+        numbers = (scale * _draw_probe(output.numel())).to(output)
+        probes.append(numbers.clone())  # the model may change its tensor in place
+        return numbers.reshape(output.shape)
+
     for scale in (PROBE_RANGE, -PROBE_RANGE, 0.0):
-        probes: list[Tensor] = []
-
-        def replace(
-            module: nn.Module, args: Any, kwargs: Any, output: Tensor, scale: float = scale, probes: Any = probes
-        ) -> Tensor:
-            nonlocal is_linear
-            linear = F.linear(args[0] if args else kwargs["input"], layer.weight, layer.bias)
-            if linear.numel() and bool(linear.isfinite().all()):  # the check of the features reports NaN and infinity
-                eps = 64 * torch.finfo(linear.dtype).eps
-                is_linear &= _are_close(linear, output, rtol=eps, atol=eps * float(linear.abs().max()))
-            numbers = (scale * _draw_probe(output.numel())).to(output)
-            probes.append(numbers.clone())  # the model may change its tensor in place
-            return numbers.reshape(output.shape)
-
-        with layer.register_forward_hook(replace, with_kwargs=True):
+        probes.clear()
+        with layer.register_forward_hook(partial(replace, scale), with_kwargs=True):
             returned = forward()
         # Zero must remain exactly zero: in large numbers a small offset would be lost to rounding.
         eps = [max(torch.finfo(tensor.dtype).eps for tensor in (output, probes[0])) for output in returned]
@@ -125,18 +123,14 @@ def _draw_probe(count: int) -> Tensor:
 
 
 def _trace_layers(forward: Forward, layers: dict[str, nn.Linear]) -> tuple[dict[str, Trace], list[Tensor]]:
-    """Run a batch; return the traces of the layers in the order of their last run, and the model's outputs."""
-    traces: dict[str, Trace] = {}
-    names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
-
-    def record(module: nn.Module, args: Any, output: Tensor) -> None:
-        earlier = traces.pop(names[module], [])  # removed and added again, so that the last run is the last entry
-        traces[names[module]] = [*earlier, output.shape]
-
+    """Run a batch; return the traces of the layers, from that which ran last to the first, and the model's outputs."""
+    runs: list[tuple[Any, torch.Size]] = []
     with ExitStack() as hooks:
         for layer in layers.values():
-            hooks.enter_context(layer.register_forward_hook(record))
-        return traces, forward()
+            hooks.enter_context(layer.register_forward_hook(lambda layer, args, out: runs.append((layer, out.shape))))
+        outputs = forward()
+    names = {layer: name for name, layer in layers.items()}
+    return {names[last]: [shape for layer, shape in runs if layer is last] for last, _ in reversed(runs)}, outputs
 
 
 def _collect_tensors(value: Any) -> list[Tensor]:

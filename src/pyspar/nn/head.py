@@ -10,26 +10,26 @@ import torch
 from torch import nn
 
 from pyspar.core.adapt import Adaptation
-from pyspar.core.forecast import Forecast
 from pyspar.core.moments import Matrix, Moments, Vector
 from pyspar.core.regression import least_squares
 from pyspar.core.separation import measure_separation
 from pyspar.errors import InputError, warn
-from pyspar.estimators.calibration import forecast_error, refuse_training_rows
+from pyspar.estimators.calibration import forecast_error, training_p_value
 from pyspar.estimators.correction import LabelForecast, TargetDrift, fit_outputs, forecast_corrected, weigh_known
 from pyspar.estimators.heads import Changed, HeadMethod, NewHead, check_head_options, new_head_weights
 from pyspar.estimators.validation import check_choice
 from pyspar.nn.batches import Function, check_loader
 from pyspar.nn.features import ErrorSums, TargetRows, open_reader
 from pyspar.nn.find_head import check_not_tied, describe_layer
-from pyspar.nn.models import check_network, copy_model, unwrap
+from pyspar.nn.models import copy_model, unwrap
 from pyspar.sources import eigen_on_device_of
 from pyspar.text import format_number
 
 LabelsScale = Literal["check", "ignore"]
-SourceRows = Literal["held-out", "training"]
+SourceRows = Literal["check", "held-out", "training"]
 MAX_ERROR, MAX_SLOPE = 1.5, 5.0  # of labels on the scale of the predictions; the error in their spreads
 MAX_MISFIT = 2.0  # of the trained head's error on the source to that of least squares, without a warning
+TRAINING_LEVEL = 0.01  # the probability that held-out rows are taken for training rows, at most
 MAX_DISTANCE = 10.0  # target labels are on another scale if their median distance exceeds so many spreads
 
 
@@ -39,6 +39,7 @@ class SourceFeatures:
 
     moments: Moments
     error_roots: tuple[Matrix, ...]
+    sample: Matrix  # of rows: inputs of the model, and errors of the trained head in the last columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +75,26 @@ class AdaptedHead:
     weights: tuple[Matrix, Vector]
     drift: TargetDrift | list[TargetDrift | None] | None = None
     forecast: LabelForecast | list[LabelForecast | None] | None = None
-    source_rows: SourceRows = "held-out"
+    source_rows: SourceRows = "check"
 
     def expected_rmse(self) -> Any:
         """Return the expected error of the new model on the target, with intervals; one per output of several.
 
-        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training.
+        With target labels this is ``forecast``. Otherwise it needs source rows that were held out from training, and
+        raises InputError if their errors show that they were not.
         """
         if self.forecast is not None:
             return self.forecast
-        refuse_training_rows(self.source_rows)
-        source = self.source.moments
+        source, known = self.source.moments, self.source_rows != "check"
+        inputs, errors = np.split(self.source.sample, [-source.n_outputs], axis=1)
+        p_value = float(self.source_rows == "held-out") if known else training_p_value(inputs, errors)
+        if p_value < TRAINING_LEVEL:
+            found = "" if known else f", and errors of neighbours that differ as after training (p = {p_value:.1g})"
+            raise InputError(
+                "the expected RMSE of a network needs source rows that it was not trained on, because its error on "
+                f"training rows can be ten times too small, got source_rows={self.source_rows!r}{found}; pass held-out "
+                "rows as the source, or source_rows='held-out' if they are"
+            )
         separation = measure_separation(source.without_outputs(), self.target)
         # A head that was refitted on these rows fits them better than new ones: generalised cross-validation.
         fitted = np.full(source.n_outputs, source.n_features) if self.adaptation is None else self.adaptation.n_kept
@@ -92,7 +102,7 @@ class AdaptedHead:
         if free.min() <= 0.0:
             got = f"got {source.rows} rows and {source.n_features} features; pass more rows, or use method='bayes'"
             raise InputError(f"the expected RMSE after method={self.method!r} needs more rows than features, {got}")
-        forecasts: list[Forecast] = [
+        forecasts = [
             forecast_error(
                 float(rmse), kind="network", separation=separation, label_spread=float(spread),
                 n_source=source.rows, n_target=self.target.rows, name=type(self.model).__name__,
@@ -110,7 +120,7 @@ def adapt_head(
     model: nn.Module, source_loader: Any, target_loader: Any, *, source_model: nn.Module | None = None,
     target_labels: Any = None, output: int | None = None, alpha: float = 0.999, method: HeadMethod = "bayes",
     cutoff: float | None = None, head: str | None = None, inputs: Function = None, labels: Function = None,
-    labels_scale: LabelsScale = "check", source_rows: SourceRows = "held-out", progress: bool | None = None,
+    labels_scale: LabelsScale = "check", source_rows: SourceRows = "check", progress: bool | None = None,
 ) -> AdaptedHead:  # fmt: skip
     """Return a copy of a model whose linear head is adapted to an unlabelled target.
 
@@ -144,8 +154,9 @@ def adapt_head(
         Required if batches are not tensors, pairs, or collections with common names. ``inputs`` returns a tensor, or a
         tuple or dict of the model's arguments.
     labels_scale : "check" (default) refuses labels on another scale than the predictions; "ignore" does not check them
-    source_rows : {"held-out", "training"}, default "held-out"
-        Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same.
+    source_rows : {"check", "held-out", "training"}, default "check"
+        Whether the network was trained on the source rows. If so, there is no forecast; the weights are the same. With
+        "check", a test of the errors decides: it finds four of five networks whose forecast would be far too low.
     progress : bool; by default, a progress bar is shown on a terminal after two seconds
 
     Examples
@@ -165,20 +176,12 @@ def adapt_head(
     for name, function in functions.items():
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of the batch, got {type(function).__name__}")
-    if head is not None and not isinstance(head, str):
-        raise TypeError(f"head must be the name of a layer, got {type(head).__name__}")
-    check_network(model)
-    if source_model is not None:
-        check_network(source_model, "source_model")
-    if not isinstance(source_loader, SourceFeatures):
-        check_loader(source_loader, "source_loader")
     check_loader(target_loader, "target_loader")
     keep = None if target_labels is None else TargetRows(target_labels)
-    adapted = copy_model(unwrap(model))
-    if isinstance(source_loader, SourceFeatures):
-        source, wanted_head = source_loader, head
-    else:
-        body = adapted if source_model is None else copy_model(unwrap(source_model))
+    adapted, source = copy_model(model), source_loader
+    if not isinstance(source, SourceFeatures):
+        check_loader(source_loader, "source_loader")
+        body = adapted if source_model is None else copy_model(source_model, "source_model")
         with open_reader(body, source_loader, "source_loader", head, **functions) as reader:
             trained = _weights_of(reader.layer, _select_outputs(output, reader.layer))
             errors = ErrorSums(*trained, reader.run.eps)
@@ -187,9 +190,10 @@ def adapt_head(
             raise InputError(f"source_loader must yield at least 2 rows, got {x.rows}; pass more source rows")
         if labels_scale == "check":
             _check_label_scale(x, *trained)
-        source, wanted_head = SourceFeatures(x, errors.roots()), reader.head
+        source = SourceFeatures(x, errors.roots(), errors.sample.select()[0].double().numpy())
+        head = reader.head
     x = source.moments
-    with open_reader(adapted, target_loader, "target_loader", wanted_head, **functions) as reader:
+    with open_reader(adapted, target_loader, "target_loader", head, **functions) as reader:
         z = reader.read_moments(target_loader, receiver=keep, progress=progress)
         if keep is not None:
             reader.check_order(target_loader, keep.first)
@@ -203,14 +207,13 @@ def adapt_head(
         x, z, coef, None if layer.bias is None else bias, method, alpha=alpha, cutoff=cutoff,
         error_roots=source.error_roots, eigen=eigen_on_device_of(layer.weight),
     )  # fmt: skip
+    drift = forecast = None
+    if keep is not None:
+        new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
     best = np.asarray(least_squares(x, fit_intercept=layer.bias is not None).residual / np.sqrt(x.weight))
     summary = HeadSummary(_source_rmse(x, coef, bias), best, _source_rmse(x, new.coef, new.intercept))
     if method == "bayes" and labels_scale == "check" and x.rows > 5 * x.n_features:
         _warn_of_body(summary)
-    drift = forecast = None
-    if keep is not None:
-        new, drift, forecast = _correct(new, keep.select(len(outputs)), x, check=labels_scale == "check")
-        summary = replace(summary, adapted=_source_rmse(x, new.coef, new.intercept))
     _write_weights(new, layer, reader.head, outputs)
     return AdaptedHead(
         model=adapted, method=method, changed=new.changed, adaptation=new.adaptation, head_name=reader.head,

@@ -18,10 +18,10 @@ NAME = re.compile(r"(?i)norm(?!al(?!i[sz]))")  # not of NormalHead
 MAX_ROUNDING = 0.05  # of an output in bfloat16
 
 
-def find_layers(model: nn.Module) -> dict[str, nn.Module]:
+def find_layers(model: nn.Module) -> list[nn.Module]:
     """Return the normalisation layers with weights or statistics: those of torch, and classes named so."""
-    layers = [(k, m) for k, m in model.named_modules() if isinstance(m, NORMS) or NAME.search(type(m).__name__)]
-    return {name: layer for name, layer in layers if affine(layer) or has_statistics(layer)}
+    layers = [layer for layer in model.modules() if isinstance(layer, NORMS) or NAME.search(type(layer).__name__)]
+    return [layer for layer in layers if affine(layer) or has_statistics(layer)]
 
 
 def affine(layer: nn.Module) -> list[nn.Parameter]:
@@ -79,14 +79,14 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
         factor, offset = (part.view(shape).to(output) for part in self._change(layer, mean, variance))
         return output * factor + offset
 
-    def joined(self, batches: int) -> NDArray[np.float32]:
+    def joined(self, batches: int) -> Tensor:
         """Return means and spreads of the outputs; spreads of zero for a layer that does not run once per batch."""
         parts = [torch.zeros(2, 0)]
         for layer in self._layers:
             other = 0.0, layer.bias.detach().float(), torch.zeros_like(layer.bias, dtype=torch.float32)
             _, mean, variance = self[layer] if self._runs.get(layer) == batches else other
             parts.append(torch.stack([mean, variance.sqrt()]).cpu())
-        return torch.cat(parts, dim=1).numpy()
+        return torch.cat(parts, dim=1)
 
     @torch.no_grad()
     def write(self) -> None:
@@ -109,16 +109,14 @@ class ChannelSums(dict[Any, tuple[float, Tensor, Tensor]]):
 
 
 @contextmanager
-def collect_channels(
-    layers: dict[str, nn.Module], *, wanted: NDArray[np.float32] | None = None
-) -> Iterator[ChannelSums]:
+def collect_channels(layers: list[nn.Module], *, wanted: NDArray[np.float32] | None = None) -> Iterator[ChannelSums]:
     """Collect the outputs of layers with scale and offset but without statistics; with ``wanted``, also the inputs of
     batch normalisation. Each batch then leaves a layer with the mean and spread of the source.
     """
-    with_both = [x for x in layers.values() if [p.ndim for p in affine(x)] == [1, 1] and hasattr(x, "weight")]
+    with_both = [x for x in layers if [p.ndim for p in affine(x)] == [1, 1] and hasattr(x, "weight")]
     chosen: list[Any] = [layer for layer in with_both if not has_statistics(layer)]
     sums = ChannelSums(chosen, wanted)
-    others = [x for x in layers.values() if has_statistics(x)] if wanted is not None else []
+    others = [x for x in layers if has_statistics(x)] if wanted is not None else []
     with ExitStack() as stack:
         for layer in chosen + others:
             stack.enter_context(layer.register_forward_hook(sums.add, with_kwargs=True))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
 from pyspar.core.moments import EPS64
@@ -25,15 +25,15 @@ from pyspar.nn.batches import Arguments, describe_batch, move_to_device
 _STANCE_LOCK = threading.RLock()  # of torch's compiler, whose stance is a setting of the whole process
 
 
-def check_network(model: Any, name: str = "model") -> None:
+def check_network(model: Any, name: str) -> None:
     """Raise an error for an object that is not a model, and for a sharded or offloaded model."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"{name} must be a torch.nn.Module, got {type(model).__name__}")
     parts = [*model.modules(), *(parameter.data for parameter in model.parameters())]
     classes = {c.__name__ for kind in set(map(type, parts)) for c in kind.__mro__}
     is_sharded = classes & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}
-    hooks = [getattr(module, "_hf_hook", None) for module in model.modules()]
-    if is_sharded or any(p.is_meta for p in model.parameters()) or any(getattr(h, "offload", False) for h in hooks):
+    is_offloaded = any(getattr(getattr(m, "_hf_hook", None), "offload", False) for m in model.modules())
+    if is_sharded or is_offloaded or any(p.is_meta for p in model.parameters()):
         fix = "pass a model on one device that loaded its full_state_dict, without device_map= or cpu_offload"
         raise InputError(f"{type(model).__name__} is sharded by FSDP or offloaded, so weights cannot be read; {fix}")
 
@@ -45,8 +45,10 @@ def unwrap(model: nn.Module) -> nn.Module:
     return unwrap(inner) if isinstance(inner, nn.Module) else model
 
 
-def copy_model(model: nn.Module) -> nn.Module:
-    """Return a copy of a model. All further steps change only the copy."""
+def copy_model(model: nn.Module, name: str = "model") -> nn.Module:
+    """Return a copy of the module inside the wrappers of a model. All further steps change only the copy."""
+    check_network(model, name)
+    model = unwrap(model)
     if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
         raise InputError(f"{type(model).__name__} has uninitialised lazy layers; train it first")
     try:
@@ -102,19 +104,6 @@ class ModelRunner:
             inputs = ", ".join([*map(describe_batch, args), *named])
             fix = "If these are the wrong inputs, pass inputs=, a function of the batch."
             raise InputError(f"{where}: the model failed on {inputs or 'an empty input'}: {error}\n{fix}") from error
-
-    def read_input(self, layer: nn.Module, arguments: Arguments, where: str) -> Tensor:
-        """Run the model on a batch and return the input of a layer, such as the head, which must run once."""
-        inputs: list[Tensor] = []
-
-        def store(module: nn.Module, args: Any, kwargs: Any) -> None:
-            inputs.append((args[0] if args else kwargs["input"]).clone())  # the model may change its tensors in place
-
-        with layer.register_forward_pre_hook(store, with_kwargs=True):
-            self(arguments, where)
-        if len(inputs) != 1:
-            raise InputError(f"{where}: the model must run its head once, but ran it {len(inputs)} times")
-        return inputs[0]
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import os
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -57,12 +56,11 @@ class SourceSummary:
         try:
             with Path(path).open("rb") as stream, np.lib.npyio.NpzFile(stream, allow_pickle=False) as file:
                 parts = {name: np.asarray(file[name], dtype=np.float32) for name in cls.__dataclass_fields__}
-            (d, k), n, m = parts["directions"].shape, len(parts["support"]), len(parts["head"])
-            shapes = {"mean": (d,), "variances": (k,), "support": (n, d), "scales": (n,), "head": (m, d)}
-            shapes["outputs"] = 2, parts["outputs"].size // 2
-            good = all(parts[name].shape == shape for name, shape in shapes.items()) and parts["distances"].ndim == 1
-            good = good and all(np.isfinite(part).all() for part in parts.values())
-            if not good or not k or not len(parts["distances"]) or n < NEIGHBOURS or parts["variances"].min() <= 0.0:
+            (d, k), (n, m, p) = parts["directions"].shape, (len(parts[x]) for x in ("support", "head", "distances"))
+            shapes = {"mean": (d,), "directions": (d, k), "variances": (k,), "support": (n, d), "scales": (n,)}
+            shapes |= {"distances": (p,), "head": (m, d), "outputs": (2, parts["outputs"].size // 2)}
+            good = all(part.shape == shapes[name] and np.isfinite(part).all() for name, part in parts.items())
+            if not good or not k * p or n < NEIGHBOURS or parts["variances"].min() <= 0.0:
                 raise ValueError("its arrays do not belong together")
         except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"{str(path)!r} is not a summary ({error}); write it with summarize again") from None
@@ -75,18 +73,16 @@ class SourceSummary:
             got = "" if weight.shape == self.head.shape else f", of shape {self.head.shape} instead of {weight.shape}"
             raise InputError(f"the summary is of a network whose head has other weights{got}; write it with summarize")
 
-    def threshold(self) -> tuple[float, int]:
-        """Return the 95 % quantile of the distances, and its rank from above."""
-        rank = max(int(SHARE_OUTSIDE * (len(self.distances) + 1)), 1)
-        return float(self.distances[-rank]), rank
-
-    def test_outside(self, outside: int, rows: int) -> float:
-        """Return the probability that this number of target rows, or more, are outside by chance."""
-        rank = self.threshold()[1]  # the share of rows beyond an order statistic has a beta distribution
-        return float(betabinom.sf(outside - 1, rows, rank, len(self.distances) + 1 - rank))
+    def test_outside(self, distances: Tensor) -> tuple[float, float]:
+        """Return the share of target rows beyond the 95 % quantile, and the probability of it, or more, by chance."""
+        others, rows = len(self.distances) + 1, len(distances)
+        rank = max(int(SHARE_OUTSIDE * others), 1)
+        outside = int((distances > float(self.distances[-rank])).sum())
+        # The share of rows beyond an order statistic has a beta distribution.
+        return outside / rows, float(betabinom.sf(outside - 1, rows, rank, others - rank))
 
 
-def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32]) -> SourceSummary:
+def make_summary(sample: RowSample, head: nn.Linear, outputs: Tensor) -> SourceSummary:
     """Return the summary of a sample of features. Subnormal numbers, which are slow, become zero."""
     if sample.rows < MIN_SOURCE_ROWS:
         raise InputError(f"source must have at least {MIN_SOURCE_ROWS} rows, got {sample.rows}; pass training rows")
@@ -100,12 +96,11 @@ def make_summary(sample: RowSample, head: nn.Linear, outputs: NDArray[np.float32
     if not kept.any():
         raise InputError("the features of the source are constant; pass a trained network and rows that differ")
     support, held_out = features[:SAMPLE].tensor_split([min(SAMPLE, len(features)) // 2])
-    nearest_others = torch.cdist(support, support).fill_diagonal_(float("inf")).topk(NEIGHBOURS, largest=False)
-    scales = nearest_others.values.mean(dim=1)
+    between = torch.cdist(support, support).fill_diagonal_(torch.inf)
+    scales = between.topk(NEIGHBOURS, largest=False).values.mean(dim=1)
     distances = relative_distance(held_out, support, scales).sort().values
-    parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach()
-    arrays: Any = [*(torch.hardshrink(part.cpu().float(), 1e-30).numpy() for part in parts), outputs]
-    return SourceSummary(*arrays)
+    parts = mean, directions[:, kept], variances[kept], support, scales, distances, head.weight.detach(), outputs
+    return SourceSummary(*(torch.hardshrink(part.cpu().float(), 1e-30).numpy() for part in parts))
 
 
 def relative_distance(rows: Tensor, support: Tensor, scales: Tensor) -> Tensor:
