@@ -1,7 +1,7 @@
 """Undo what a changed measurement does to a network: align its features on the target with those of the source.
 
 First the outputs of normalisation layers get the mean and spread of the source. Then gradient steps on their scales and
-offsets give the features its mean and covariance along its leading principal directions. No labels are used.
+offsets match the features along leading principal directions, as proposed by Adachi et al. (ICLR 2025), without labels.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from pyspar.nn.source_summary import MAX_SOURCE_ROWS, SourceSummary, make_summar
 from pyspar.progress import Advance, progress_bar
 from pyspar.text import format_number, format_percent
 
-MIN_OUTSIDE, LEVEL = 0.10, 0.01  # a target is aligned if this share is outside the support, significantly above 0.05
-MIN_SPREAD = 0.7  # of predictions; a damaged measurement, whose features also move away, has a smaller one
+MIN_OUTSIDE, LEVEL, MIN_SPREAD = 0.10, 0.01, 0.7  # the rules that leave a network alone: docs/alignment.md
 MIN_TARGET_ROWS, GATE_ROWS, CHECK_ROWS, LOADER_ROWS, READ_BATCH, PROBE_ROWS = 10, 2_000, 500, 2_000, 250, 16
 BATCH, RATE, RATES = 64, 1.6, (1e-3, 1e-2)  # the learning rate is 1.6 / steps, within these limits
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
@@ -40,8 +39,8 @@ class Alignment:
 
     Nothing differs if ``changed`` is False. ``outside`` is the share of target rows outside the support of the source,
     0.05 without a shift, and ``p_value`` the probability of such a share, or a larger one, without a shift.
-    ``distance`` of target and source is relative to that before alignment, NaN if the gate left the network alone.
-    ``spread`` of the given network's predictions is relative to the source. ``losses`` has the mean of each pass.
+    ``distance`` is that of the target to the source after the steps, divided by that before (NaN without steps).
+    ``spread`` is that of the given network's predictions, divided by the source's. ``losses`` are means of the passes.
     """
 
     model: nn.Module
@@ -56,8 +55,8 @@ class Alignment:
         share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
         if self.changed:
             return f"aligned: {share}"
-        moved, inside = "alignment did not bring it closer to the source", "a changed measurement can also stay inside"
-        reason = f"{moved}, as if the population changed" if np.isfinite(self.distance) else inside
+        tried = "the steps did not bring the target closer to the source, so the population may have changed"
+        reason = tried if np.isfinite(self.distance) else "a changed measurement can also stay inside"
         return f"not aligned: {share}; {reason}: if you know that the measurement changed, use force=True"
 
 
@@ -69,7 +68,8 @@ def align(
 
     It assumes that the same population is measured differently, for example by another camera. If the population
     changed, the result can be much worse than the given network: with ten labels, :class:`pyspar.TargetCorrection`
-    chooses. A target inside the support of the source is left alone.
+    chooses. The network is not changed if too few target rows are outside the support of the source, or if the steps
+    do not bring the target closer and its predictions vary about as much as on the source.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def align(
     target : iterable of batches, tensor or array
         It is read several times. A plain ``DataLoader`` is shuffled; other iterables should yield rows in random order.
     passes : int, default 5; 0 takes no gradient steps
-    force : bool, default False; True aligns also a target inside the support whose measurement is known to have changed
+    force : bool, default False; True changes the network in both cases, if the measurement is known to have changed
     seed : int or None, determines the order of the rows (None: random); the caller's random state is not changed
     head, inputs, progress : as for :func:`pyspar.nn.adapt_head`
     """
