@@ -43,7 +43,7 @@ def test_spar_on_derived_features():
     assert (ours.median() - 1.0).abs().max() < 0.01, "most data sets: no effect"
     assert abs(np.log(ours.get_group("raw")).mean()) < 0.01, "raw columns: no effect"
     spar = records[records["method"] == "SpAR 0.999"].groupby("map")["ratio"]
-    assert f"Its mean error is {change(spar.get_group('poly2'))[1:]} above that of ridge on squares" in README
+    assert f"mean error of the default is {change(spar.get_group('poly2'))[1:]} above that of ridge" in README
     assert (spar.get_group("fourier") > 5.0).mean() > 0.25, "often many times worse higher on random Fourier features"
 
 
