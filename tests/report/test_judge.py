@@ -10,7 +10,7 @@ from sklearn.metrics import root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pyspar import BayesSpARRegressor, SpARRegressor, inspect
+from pyspar import BayesSpARRegressor, SpARRegressor, adapt_pipeline, inspect
 from pyspar.core.separation import Separation
 from pyspar.report.judge import InspectedModel, SourceLabel, Target, choose_model, judge_output, measure_rmse
 from pyspar.report.shift_report import HEADLINES, TEXTS, Advice, ColumnDrift, ModelErrors
@@ -144,6 +144,10 @@ def test_implausible_predictions_are_serious_and_forbid_keeping_the_model():
     assert f"the RMSE is at least {format_number(far.numbers['floor'])}" in far.text
     assert far.numbers["n"] == ((predicted < low) | (predicted > high)).sum() > 20
     assert report.outputs[0].advice is Advice.LABEL
+    bayes = make_pipeline(PolynomialFeatures(2), StandardScaler(), BayesSpARRegressor()).fit(X, y)
+    for one in (report, inspect(adapt_pipeline(bayes, 9.0 * Z), 9.0 * Z)):  # no forecast stands without a doubt
+        assert "does not hold" in str(one)
+        assert one.outputs[0].advice_text.startswith("do not rely")
     lines = str(report).split("\n")
     assert lines[1].startswith("serious: ")
     assert [finding["code"] for finding in report.to_dict()["findings"]][:2] == ["SPAR016", "SPAR018"]

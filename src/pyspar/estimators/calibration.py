@@ -155,7 +155,7 @@ def training_p_value(inputs: Matrix, errors: Matrix) -> float:
     compared with all later ones, and the result with those for random signs of the errors.
     """
     n, rows = len(inputs), inputs[:, np.ptp(inputs, axis=0) > 0.0]
-    if not (rows.size and errors.any()):
+    if not (rows.size and errors.any() and np.isfinite(errors).all()):
         return 1.0
     distance = cdist(rows, rows, "seuclidean")
     U = np.linalg.eigh(np.exp(-distance / (np.median(distance) or 1.0)))[1][:, ::-1]

@@ -33,7 +33,7 @@ BATCH, RATE, RATES = 64, 1.6, (1e-3, 1e-2)  # the learning rate is 1.6 / steps, 
 FLOOR = 1e-6  # added to the variance of a direction, as a share of the source's, so that the loss is finite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Alignment:
     """An aligned copy of a network: ``model``, in which only normalisation layers differ from the given model.
 
@@ -51,10 +51,10 @@ class Alignment:
     spread: float
     losses: tuple[float, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         share = f"{format_percent(self.outside)} of the target is outside the source's support (5 % without a shift)"
         if self.changed:
-            return f"aligned: {share}"
+            return f"aligned: {share}; this is valid if the measurement changed, not the population"
         tried = "the steps did not bring the target closer to the source, so the population may have changed"
         reason = tried if np.isfinite(self.distance) else "a changed measurement can also stay inside"
         return f"not aligned: {share}; {reason}: if you know that the measurement changed, use force=True"
@@ -110,7 +110,7 @@ def align(
             losses = Descent(net, summary, layers, rate).run(target, passes, min(used, BATCH // 2), advance)
             distance = float(net.compare(summary, target, CHECK_ROWS)[0].median()) / max(float(before.median()), 1e-30)
             changed = force or distance < 1.0 or spread < MIN_SPREAD
-    aligned = net.run.model if changed else copy_model(model)
+        aligned = net.run.model if changed else copy_model(model)
     return Alignment(aligned, outside, p_value, changed, distance, spread, tuple(losses))
 
 
@@ -147,23 +147,20 @@ class Network(FeatureReader):
         return make_summary(sample, self.layer, sums.joined(batches))
 
     def compare(self, summary: SourceSummary, target: Any, rows: int) -> tuple[Tensor, float]:
-        """Return the relative distances of target rows to the source, and the spread of their predictions about the
-        source's mean, relative to that of the source.
-        """
+        """Return the relative distances of target rows to the source, and the relative spread of their predictions."""
         support, scales = (torch.from_numpy(part).to(self.run.device) for part in (summary.support, summary.scales))
         head = self.layer.weight.detach().float().T
-        known, parts, squares, varies, first = support @ head, list[Tensor](), list[Tensor](), False, None
+        known, parts, squares = support @ head, list[Tensor](), list[Tensor]()
         for features in self.read(target, "target", rows=rows):
-            first = features[:1] if first is None else first
-            varies = varies or bool((features != first).any())
             parts.append(relative_distance(features, support, scales))
             squares.append((features @ head - known.mean(dim=0)).square())
         distances = torch.cat(parts or [torch.zeros(0)])
         if (n := len(distances)) < MIN_TARGET_ROWS:
             raise InputError(f"target must have at least {MIN_TARGET_ROWS} rows, got {n}; pass more target rows")
-        if not varies:
+        if bool((distances - distances[0]).abs().max() <= 1e-6 * distances[0]):
             raise InputError("the features of all target rows are equal; check the inputs of the target")
-        spread = (torch.cat(squares).mean(dim=0) / known.var(dim=0).clamp_min(1e-30)).mean().sqrt()
+        varies = known.var(dim=0) > 1e-10 * known.square().mean(dim=0)  # a constant output has no spread
+        spread = (torch.cat(squares).mean(dim=0) / known.var(dim=0))[varies].mean().sqrt()
         return distances, float(spread)
 
     def replace_statistics(self, summary: SourceSummary, target: Any) -> int:

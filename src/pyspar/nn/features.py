@@ -138,12 +138,15 @@ class ErrorSums:
         for sums, squares in zip(self._sums, errors.square().T, strict=True):
             sums.add(features, None, squares)
         values = move_to_device([*arguments[0], *arguments[1].values()], torch.device("cpu"))
-        own = [x for x in values if torch.is_tensor(x) and x.is_floating_point() and x.shape[:1] == features.shape[:1]]
-        inputs = torch.cat([x[:, None].flatten(1) for x in own or [features.cpu()]], dim=1).float().nan_to_num()
-        inputs = inputs[:, :: max(-(-inputs.shape[1] // MAX_INPUTS), 1)]
+        own = [x for x in values if torch.is_tensor(x)]
+        dense = [x.layout == torch.strided and not x.is_nested and x.is_floating_point() for x in own]
+        if not own or not all(dense) or any(x.shape[:1] != features.shape[:1] for x in own):  # such as token ids
+            own = [features.cpu()]
+        parts = [x[:, None].flatten(1) for x in own]
+        inputs = torch.cat([x[:, :: max(-(-x.shape[1] // MAX_INPUTS), 1)].float() for x in parts], dim=1).nan_to_num()
         if self.sample.rows == 0:
             spread = inputs.std(dim=0, correction=0)
-            self._first, self._units = inputs[:1], torch.where(spread > 0.0, spread, torch.inf)
+            self._first, self._units = inputs[:1].clone(), torch.where(spread > 0.0, spread, torch.inf)
         inputs = nn.functional.pad(inputs, (0, self._first.shape[1] - inputs.shape[1]))  # sequences differ in length
         # Training shows in the errors of neighbours, so the sample is dense: the rows nearest to the first one.
         distances = ((inputs - self._first) / self._units).square().sum(dim=1)

@@ -146,14 +146,14 @@ class OutputReport:
         noun = f"{'more ' * bool(self.n_labels)}target row"
         rows = count_noun(more, noun) if more < LABELS_TO_DECIDE else f"ten {noun}s"
         label = f"label {rows} (pyspar.rows_to_label chooses them) and correct the model with pyspar.TargetCorrection."
-        text, is_adapted = f"use {self.recommended}.", self.recommended != self.models[0].name
-        if is_adapted:
-            errors = (of.rmse if of.measured is None else of.measured for of in (self.forecast, self.models[0]))
-            after, before = map(format_number, errors)
+        text, adapted, forecast, first = f"use {self.recommended}.", "", self.forecast, self.models[0]
+        if forecast is not first:
+            adapted = "use the model adapted to the target (adapt, or pyspar.adapt_pipeline)"
+            after, before = (format_number(m.rmse if m.measured is None else m.measured) for m in (forecast, first))
             gain = "; the RMSE remains the same" if after == before else f" for an RMSE of {after} instead of {before}"
-            text = f"use the model adapted to the target (adapt, or pyspar.adapt_pipeline){gain}."
+            text = f"{adapted}{gain}."
         if self.advice is Advice.LABEL:
-            return f"{f'{text} Do' if is_adapted else 'do'} not rely on these predictions yet; {label}"
+            return f"do not rely on these predictions yet; {label}{adapted and f' Until then, {adapted}.'}"
         if self.advice is Advice.CORRECT:
             gain = "" if self.correction is None else f"; expect an RMSE of {format_number(self.correction.rmse)}"
             return f"correct {self.recommended} with these labels, pyspar.TargetCorrection(model).fit(Z, y){gain}."
@@ -168,9 +168,10 @@ class OutputReport:
     def list_errors(self) -> list[str]:
         """Return the errors of all models and the advice, one line each."""
         lines = [] if math.isnan(self.source_rmse) else [f"RMSE on the source: {format_number(self.source_rmse)}"]
+        is_far = any((finding.code, finding.severity) == ("SPAR018", "serious") for finding in self.findings)
         for model in self.models:
             text = f"RMSE of {model.name}: expected {_expect(model.rmse, model.interval95)}"
-            text += ", which does not hold for this target" * (self.outcome == "unknown")
+            text += ", which does not hold for this target" * (is_far or self.outcome == "unknown")
             if model.measured is not None:
                 text += f", measured {_expect(model.measured, model.measured95)}"
             lines.append(text)

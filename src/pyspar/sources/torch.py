@@ -118,7 +118,7 @@ def moments_on_device(X: Tensor, Y: Tensor, w: Tensor | None, eps: float) -> Mom
 
 def _to_array(tensor: Tensor) -> np.ndarray:
     """Return a copy of a tensor. From a GPU, pinned memory is filled several times as fast as other memory."""
-    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda).copy_(tensor).numpy()
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.is_cuda).copy_(tensor).numpy()
 
 
 def _less_shift(X: Tensor, Y: Tensor, w: Tensor | None, shift: Tensor) -> tuple[Tensor, Tensor]:
