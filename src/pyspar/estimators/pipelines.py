@@ -83,8 +83,7 @@ def expected_rmse(model: Any, Z: Any) -> Forecast | list[Forecast]:
             f"{unseen['rows']:,} of {unseen['total']:,} rows have categories that do not occur in the source "
             f"({listed}{'; ...' * (len(unseen['columns']) > 3)}); forecasts and intervals do not cover these rows"
         )
-    forecast: Forecast | list[Forecast] = regressor.expected_rmse(rows)
-    return forecast
+    return regressor.expected_rmse(rows)  # type: ignore[no-any-return]
 
 
 def find_regressor(model: Any, Z: Any) -> tuple[Any, Any, Pipeline | None]:
@@ -94,6 +93,7 @@ def find_regressor(model: Any, Z: Any) -> tuple[Any, Any, Pipeline | None]:
         raise TypeError(
             "model must be or contain a SpARRegressor, a BayesSpARRegressor or a TargetCorrection, got "
             f"{type(regressor).__name__}; for others and transformed labels use pyspar.inspect(model, Z, source=(X, y))"
+            ", for aligned models a TargetCorrection with target labels"
         )
     check_is_fitted(regressor)
     refuse_unread_tables(Z)
